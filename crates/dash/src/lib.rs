@@ -118,6 +118,7 @@ mod refused;
 mod renewal;
 mod rerun;
 mod rest;
+mod rollback;
 mod shadow;
 mod statements;
 mod summed;

@@ -8,9 +8,11 @@ use dash_ffi::{FileControl, Handled, Result};
 use dash_shadow::{Error as EngineError, Protocol};
 
 use super::file::ShadowFile;
-use super::{secure_delete, super_journal};
+use super::secure_delete;
 use crate::controls::{answer_temporary_name, lock_number, set_mmap_size, toggle};
 use crate::latency::Op;
+use crate::mode::COMMIT;
+use crate::rollback::super_journal;
 
 impl ShadowFile {
     /// Answers a control; PRAGMA is answered one level up.
@@ -99,7 +101,7 @@ impl ShadowFile {
             self.progress.commits_under_lock += 1;
             if self.progress.commits_under_lock > 1 && self.protocol == Protocol::Paper {
                 // locking_mode=EXCLUSIVE, set where no PRAGMA came by here.
-                self.link.set_protocol(Protocol::Exclusive);
+                self.link.choose(COMMIT, Protocol::Exclusive.name());
             }
         }
         Ok(())

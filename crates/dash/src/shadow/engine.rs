@@ -1,137 +1,190 @@
 //! Opening the engine for writing, after stock SQLite has dealt with its own leftovers.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use dash_ffi::{Code, Error, HostVfs, OpenFlags};
-use dash_shadow::{Connection, Error as EngineError, OPEN_PATIENCE};
-use dash_storage::real::Real;
+use dash_ffi::{Code, Error, OpenFlags};
+use dash_shadow::{Connection, Error as EngineError, LockLevel, Result};
+use dash_storage::FileId;
+use dash_storage::real::{PerProcess, Real};
 
-use super::{leaving, orphans, parameters, secure_delete};
-use crate::by_stock::{PATIENCE, PAUSE};
+use super::name::MODE;
+use super::{leaving, parameters, secure_delete, settle};
+use crate::by_stock::PAUSE;
 use crate::clearing;
 use crate::errors::{forbids_writing, lacks_space, to_sqlite};
-use crate::leftovers::{self, HEADER, Leftover, Neighbours};
-use crate::mode::Parameters;
+use crate::leftovers::{self, HEADER, Leftover};
+use crate::mode::{COMMIT, Mode, Parameters, Shared};
+use crate::rollback::engine::{Counter, Failed, Identity, Rollback, ToOpen};
+use crate::rollback::orphans;
+use crate::rollback::rest::{Keeper, Rests};
 
-/// Why the engine could not open a database for writing.
-pub enum Failed {
-    /// Writing is not allowed here.
-    Forbidden(Error),
-    /// There is no space for what writing needs.
-    NoSpace(Error),
-    /// Anything else.
-    Other(Error),
-}
+impl Rollback for Connection<Real> {
+    const MODE: &'static dyn Mode = MODE;
+    const CHOSEN: &'static [&'static str] = &[COMMIT, parameters::KEPT_LIMIT];
 
-impl From<Failed> for Error {
-    fn from(failed: Failed) -> Self {
-        match failed {
-            Failed::Forbidden(error) | Failed::NoSpace(error) | Failed::Other(error) => error,
-        }
-    }
-}
-
-/// Who is waited for, and how long.
-#[derive(Debug, Clone, Copy)]
-pub struct Patience {
-    /// A stock process that writes.
-    pub stock: Duration,
-    /// One of dash that opens, closes or recovers the database. A stopped one does so for good.
-    pub others: Duration,
-}
-
-impl Patience {
-    /// At the end of a rest: SQLite asks the busy handler after a stock writer.
-    pub const AFTER_REST: Self = Self { stock: Duration::ZERO, others: OPEN_PATIENCE };
-    /// Nobody.
-    pub const NONE: Self = Self { stock: Duration::ZERO, others: Duration::ZERO };
-    /// As it is opened.
-    pub const OPENING: Self = Self { stock: PATIENCE, others: OPEN_PATIENCE };
-}
-
-/// Opens the engine for writing, after stock SQLite has dealt with its own leftovers. Unless mode
-/// shadow was `asked` for, it was chosen because the database was not in WAL mode: if others put it
-/// into that meanwhile, the answer is `SQLITE_BUSY` at once, and the mode has to be chosen again.
-pub fn engine(
-    host: &HostVfs,
-    path: &Path,
-    parameters: &Parameters,
-    flags: OpenFlags,
-    (neighbours, asked): (&Neighbours, bool),
-    patience: Patience,
-) -> core::result::Result<Connection<Real>, Failed> {
-    let options = dash_shadow::OpenOptions {
-        create: flags.contains(OpenFlags::CREATE),
-        permissions: parameters.permissions(),
-        protocol: parameters::protocol_of(parameters),
-        patience: patience.others,
-        ..dash_shadow::OpenOptions::default()
-    };
-    let clear = |leftover| clear(host, path, flags, leftover, asked);
-    neighbours.leave_the_fence_its_name().map_err(Failed::Other)?;
-    secure_delete::ask(host);
-    let begun = Instant::now();
-    let mut takes_over = false;
-    loop {
-        // Beside the name fence of one that was killed the engine recovers first.
-        if let Some(leftover) = neighbours.find().map_err(Failed::Other)?
-            && !neighbours.has_fence().map_err(Failed::Other)?
-        {
-            clear(leftover)?;
-        }
-        let opened = match neighbours.folder() {
-            Some(folder) => Connection::open_in(&Real, Arc::clone(folder), path, &options),
-            None => Connection::open(&Real, path, &options),
+    fn open(what: &ToOpen<'_>) -> core::result::Result<Self, Failed> {
+        let ToOpen { host, path, parameters, flags, beside, patience, .. } = *what;
+        let options = dash_shadow::OpenOptions {
+            create: flags.contains(OpenFlags::CREATE),
+            permissions: parameters.permissions(),
+            protocol: parameters::protocol_of(parameters),
+            patience: patience.others,
+            ..dash_shadow::OpenOptions::default()
         };
-        match opened {
-            Ok(mut engine) => {
-                takes_over |= engine.takes_over();
-                leaving::note_put_aside(host, path, &engine);
-                // From here on stock SQLite leaves nothing: but it may have, until just now.
-                let mut header = [0; HEADER];
-                let read = engine.read(&mut header, 0).map_err(to_sqlite);
-                read.map_err(Failed::Other)?;
-                let wal = leftovers::says_wal(&header);
-                if !wal && neighbours.find().map_err(Failed::Other)?.is_none() {
-                    engine.set_kept_limit(parameters::kept_limit_of(parameters));
-                    if takes_over {
-                        orphans::remove(path, &mut |message| host.note(Code::WARNING, message));
+        beside.leave_the_fence_its_name().map_err(Failed::Other)?;
+        secure_delete::ask(host);
+        let begun = Instant::now();
+        let mut takes_over = false;
+        loop {
+            // Beside the name fence of one that was killed the engine recovers first.
+            if let Some(leftover) = beside.find().map_err(Failed::Other)?
+                && !beside.has_fence().map_err(Failed::Other)?
+            {
+                clear(what, leftover)?;
+            }
+            let opened = match beside.folder() {
+                Some(folder) => Self::open_in(&Real, Arc::clone(folder), path, &options),
+                None => Self::open(&Real, path, &options),
+            };
+            match opened {
+                Ok(engine) => {
+                    takes_over |= engine.takes_over();
+                    if let Some(engine) = unless_stock_left(what, engine, takes_over)? {
+                        return Ok(engine);
                     }
-                    return Ok(engine);
                 }
-                let closed = engine.close().map_err(to_sqlite);
-                closed.map_err(Failed::Other)?;
-                if wal {
-                    clear(Leftover::Wal)?;
+                Err(EngineError::Busy) => {}
+                Err(error) if forbids_writing(&error) => {
+                    return Err(Failed::Forbidden(to_sqlite(error)));
                 }
+                Err(error) if lacks_space(&error) => return Err(Failed::NoSpace(to_sqlite(error))),
+                Err(error) => return Err(Failed::Other(to_sqlite(error))),
             }
-            Err(EngineError::Busy) => {}
-            Err(error) if forbids_writing(&error) => {
-                return Err(Failed::Forbidden(to_sqlite(error)));
+            if begun.elapsed() >= patience.stock {
+                return Err(Failed::Other(Error::new(
+                    Code::BUSY,
+                    format!("{} is locked: a stock SQLite process is writing it", path.display()),
+                )));
             }
-            Err(error) if lacks_space(&error) => return Err(Failed::NoSpace(to_sqlite(error))),
-            Err(error) => return Err(Failed::Other(to_sqlite(error))),
+            host.sleep(PAUSE);
         }
-        if begun.elapsed() >= patience.stock {
-            return Err(Failed::Other(Error::new(
-                Code::BUSY,
-                format!("{} is locked: a stock SQLite process is writing it", path.display()),
-            )));
-        }
-        host.sleep(PAUSE);
     }
+
+    fn choose(&mut self, parameters: &Parameters) {
+        self.set_protocol(parameters::protocol_of(parameters));
+        self.set_kept_limit(parameters::kept_limit_of(parameters));
+    }
+
+    fn close_telling(self, tell: &mut dyn FnMut(&str)) -> Result<()> {
+        Self::close_telling(self, tell)
+    }
+
+    fn is_open(path: &Path) -> bool {
+        dash_shadow::is_open(&Real, path)
+    }
+
+    fn is_at_rest(path: &Path) -> Result<bool> {
+        dash_shadow::is_at_rest(&Real, path)
+    }
+
+    fn remove_orphan(path: &Path, name: &OsStr) -> Result<()> {
+        dash_shadow::remove_orphan(&Real, path, name).map(drop)
+    }
+
+    fn is_at_work(shared: &Shared) -> bool {
+        settle::is_at_work(shared)
+    }
+
+    fn finish_work(shared: &Shared) {
+        settle::finish(shared);
+    }
+
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        Self::read(self, buffer, offset)
+    }
+
+    fn level(&self) -> LockLevel {
+        Self::level(self)
+    }
+
+    fn sequence(&self) -> u64 {
+        Self::sequence(self)
+    }
+
+    fn is_idle(&self) -> bool {
+        Self::is_idle(self)
+    }
+
+    fn is_written(&self) -> bool {
+        Self::is_written(self)
+    }
+
+    fn has_had_several(&self) -> bool {
+        Self::has_had_several(self)
+    }
+
+    fn identity(&self) -> Identity {
+        let found = Self::identity(self);
+        Identity { database: found.pair, commit: found.commit }
+    }
+
+    fn files(&self) -> Vec<FileId> {
+        Self::files(self).collect()
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        self.statistics().rows().to_vec()
+    }
+
+    fn totals(&self) -> Vec<u64> {
+        Self::totals(self)
+    }
+
+    fn kept_bytes(&self) -> u64 {
+        Self::kept_bytes(self)
+    }
+}
+
+impl Rests for Connection<Real> {
+    fn keeper() -> &'static PerProcess<Keeper<Self>> {
+        static KEEPER: PerProcess<Keeper<Connection<Real>>> = PerProcess::new();
+        &KEEPER
+    }
+}
+
+/// What was opened, unless stock SQLite had left something until just now. From here on it leaves
+/// nothing.
+fn unless_stock_left(
+    what: &ToOpen<'_>,
+    mut engine: Connection<Real>,
+    takes_over: bool,
+) -> core::result::Result<Option<Connection<Real>>, Failed> {
+    let ToOpen { host, path, .. } = *what;
+    leaving::note_put_aside(host, path, &engine);
+    let mut header = [0; HEADER];
+    engine.read(&mut header, 0).map_err(|error| Failed::Other(to_sqlite(error)))?;
+    let wal = leftovers::says_wal(&header);
+    if !wal && what.beside.find().map_err(Failed::Other)?.is_none() {
+        engine.set_kept_limit(parameters::kept_limit_of(what.parameters));
+        if takes_over {
+            let mut tell = |message: &str| host.note(Code::WARNING, message);
+            orphans::remove::<Connection<Real>>(path, &mut tell);
+        }
+        return Ok(Some(engine));
+    }
+    engine.close().map_err(|error| Failed::Other(to_sqlite(error)))?;
+    if wal {
+        clear(what, Leftover::Wal)?;
+    }
+    Ok(None)
 }
 
 /// Has stock SQLite deal with what it left.
-fn clear(
-    host: &HostVfs,
-    path: &Path,
-    flags: OpenFlags,
-    leftover: Leftover,
-    asked: bool,
-) -> core::result::Result<(), Failed> {
+fn clear(what: &ToOpen<'_>, leftover: Leftover) -> core::result::Result<(), Failed> {
+    let ToOpen { host, path, flags, asked, .. } = *what;
     let cleared = leaving::is_unfinished(path)
         .and_then(|unfinished| clearing::clear(host, path, flags, leftover, asked || unfinished));
     cleared.map_err(|error| match error.code.primary() {

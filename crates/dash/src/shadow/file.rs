@@ -15,17 +15,18 @@ use dash_ffi::{
 use dash_shadow::{Connection, Error as EngineError, Protocol};
 use dash_storage::real::Real;
 
-use super::engine::Failed;
-use super::link::Link;
-use super::super_journal::Prepared;
 use super::without_engine::WithoutEngine;
-use super::{orphans, rest, settle, without_engine};
+use super::{parameters, settle, without_engine};
 use crate::controls::engine_level;
 use crate::errors::{errno_of, to_sqlite};
 use crate::latency::{Latencies, Op};
 use crate::main_file::SECTOR;
 use crate::mapping::Maps;
 use crate::mode::{Shared, Writing};
+use crate::rollback::engine::Failed;
+use crate::rollback::link::Link;
+use crate::rollback::super_journal::Prepared;
+use crate::rollback::{orphans, rest};
 use crate::wake::{Cause, Reader};
 
 /// What is promised of a database in mode shadow:
@@ -44,7 +45,7 @@ const PROMISES: DeviceCharacteristics =
 
 /// An open database.
 pub struct ShadowFile {
-    pub(crate) link: Arc<Link>,
+    pub(crate) link: Arc<Link<Connection<Real>>>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) host: HostVfs,
     pub(crate) prepared: Arc<Prepared>,
@@ -100,7 +101,7 @@ pub struct Progress {
 impl ShadowFile {
     /// Around an open engine.
     pub fn new(
-        link: Arc<Link>,
+        link: Arc<Link<Connection<Real>>>,
         host: HostVfs,
         shared: Arc<Shared>,
         powersafe_overwrite: bool,
@@ -110,7 +111,7 @@ impl ShadowFile {
             rest::watch(&link.siblings, after);
         }
         Self {
-            protocol: link.protocol(),
+            protocol: link.chosen(parameters::protocol_of),
             _writing: Writing::new(&shared),
             prepared: shared.of(),
             shared,

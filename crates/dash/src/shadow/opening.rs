@@ -1,15 +1,14 @@
 //! Opening a database in mode shadow: by the engine, for writing or for reading only; through the
 //! host where only stock SQLite can make sense of it.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use dash_ffi::{Code, Error, File, OpenFlags, Opened, Result, in_folder_of};
 use dash_shadow::{Connection, Error as EngineError};
 use dash_storage::real::Real;
 
-use super::engine::{Failed, Patience, engine};
 use super::file::ShadowFile;
-use super::link::Link;
 use super::name::MODE;
 use super::read_only::ReadOnlyFile;
 use crate::by_stock::{PATIENCE, PAUSE};
@@ -19,6 +18,8 @@ use crate::main_file::opened;
 use crate::mode::registry::Membership;
 use crate::mode::{Request, Switching};
 use crate::plain;
+use crate::rollback::engine::{Failed, Patience, Rollback, ToOpen};
+use crate::rollback::link::Link;
 
 impl Request<'_> {
     /// `why`: what kept it from being opened for writing, if that was wanted.
@@ -63,17 +64,16 @@ impl Request<'_> {
 
     pub(super) fn for_writing(&self, membership: Membership) -> Result<Opened> {
         let asked = self.parameters.mode.is_some() || self.parameters.stays_in(MODE);
-        let beside = (&self.beside, asked);
         let is_there = self.path.exists();
-        let patience = Patience::OPENING;
-        match engine(self.host, self.path, &self.parameters, self.flags, beside, patience) {
+        let what = to_open(self, asked);
+        match <Connection<Real> as Rollback>::open(&what) {
             Ok(engine) => {
                 if engine.is_exposed() {
                     self.note_exposed();
                 }
-                Ok(self.linked(Some(engine), asked, membership))
+                Ok(self.linked(Some(engine), &what, membership))
             }
-            Err(Failed::NoSpace(_)) if is_there => Ok(self.linked(None, asked, membership)),
+            Err(Failed::NoSpace(_)) if is_there => Ok(self.linked(None, &what, membership)),
             // As the stock VFS does: what can't be written may still be read.
             Err(Failed::Forbidden(error)) => {
                 if self.stock_has_to_read()? {
@@ -93,12 +93,11 @@ impl Request<'_> {
     fn linked(
         &self,
         engine: Option<Connection<Real>>,
-        asked: bool,
+        what: &ToOpen<'_>,
         membership: Membership,
     ) -> Opened {
-        let (shared, window) = (membership.shared(), self.window.clone());
-        let place = (self.host, self.path);
-        let link = Link::new(engine, place, shared, window, &self.parameters, asked);
+        let shared = membership.shared();
+        let link = Link::new(engine, what, shared, self.window.clone());
         let file = ShadowFile::new(link, *self.host, shared.clone(), self.parameters.psow());
         opened(self, (MODE, Box::new(file)), self.flags, Some(membership))
     }
@@ -122,10 +121,14 @@ impl Request<'_> {
     }
 }
 
+fn to_open<'a>(request: &'a Request<'_>, asked: bool) -> ToOpen<'a> {
+    let Request { host, path, parameters, flags, beside, .. } = request;
+    ToOpen { host, path, parameters, flags: *flags, beside, asked, patience: Patience::OPENING }
+}
+
 /// See [`crate::mode::Mode::can_open`].
 pub(super) fn can_open(request: &Request<'_>) -> Result<bool> {
-    let Request { host, path, parameters, flags, beside, .. } = request;
-    match engine(host, path, parameters, *flags, (beside, false), Patience::OPENING) {
+    match <Connection<Real> as Rollback>::open(&to_open(request, false)) {
         // Whoever opens it says so.
         Ok(engine) if engine.is_exposed() => engine.close().map(|()| false).map_err(to_sqlite),
         Ok(engine) => engine.close().map(|()| true).map_err(to_sqlite),
@@ -136,11 +139,12 @@ pub(super) fn can_open(request: &Request<'_>) -> Result<bool> {
 
 /// Under a connection that had the file open in another mode.
 pub(super) fn entered(switching: &Switching<'_>) -> Result<ShadowFile> {
-    let Switching { host, path, parameters, window, membership, asked, .. } = switching;
-    let neighbours = (&Neighbours::of(path), *asked);
-    let (flags, patience) = (OpenFlags::READWRITE, Patience::OPENING);
-    let engine = engine(host, path, parameters, flags, neighbours, patience)?;
-    let (shared, window) = (membership.shared(), (*window).clone());
-    let link = Link::new(Some(engine), (host, path), shared, window, parameters, *asked);
-    Ok(ShadowFile::new(link, **host, shared.clone(), parameters.psow()))
+    let &Switching { host, path, parameters, window, membership, asked, .. } = switching;
+    let (flags, beside) = (OpenFlags::READWRITE, &Neighbours::of(path));
+    let patience = Patience::OPENING;
+    let what = ToOpen { host, path, parameters, flags, beside, asked, patience };
+    let engine = <Connection<Real> as Rollback>::open(&what)?;
+    let shared = membership.shared();
+    let link = Link::new(Some(engine), &what, shared, Arc::clone(window));
+    Ok(ShadowFile::new(link, *host, shared.clone(), parameters.psow()))
 }

@@ -1,7 +1,5 @@
 //! The URI parameters of mode shadow.
 
-use std::time::Duration;
-
 use dash_shadow::Protocol;
 
 use crate::mode::{COMMIT, DEFAULT, Parameter, Parameters};
@@ -11,9 +9,6 @@ use crate::rest;
 pub const KEPT_LIMIT: &str = "dash_kept_limit";
 /// The least: below it nothing is given back either.
 const KEPT_LIMIT_MIN: u64 = 1 << 20;
-
-/// How long after its last commit a database comes to rest if nothing is asked for.
-const USUAL_REST: Option<Duration> = Some(Duration::from_secs(10));
 
 /// All of them.
 pub const ALL: &[Parameter] = &[
@@ -59,10 +54,4 @@ pub fn kept_limit_of(parameters: &Parameters) -> Option<u64> {
 /// What was asked for, or the default.
 pub fn protocol_of(parameters: &Parameters) -> Protocol {
     parameters.own(COMMIT).and_then(|name| protocol(name).ok()).unwrap_or_default()
-}
-
-/// How long after its last commit the database comes to rest; `None`: it does not.
-pub fn rest_of(parameters: &Parameters) -> Option<Duration> {
-    let chosen = parameters.own(rest::PARAMETER);
-    chosen.map_or(USUAL_REST, |text| rest::read(text).ok().flatten())
 }

@@ -7,6 +7,7 @@ use super::file::ShadowFile;
 use super::{parameters, secure_delete};
 use crate::controls::deletes_securely;
 use crate::latency::times_reads;
+use crate::mode::COMMIT;
 
 fn wrong(message: String) -> Error {
     Error::new(Code::ERROR, message)
@@ -36,7 +37,7 @@ impl ShadowFile {
         }
         if self.protocol == Protocol::Paper {
             let protocol = if exclusive { Protocol::Exclusive } else { Protocol::Paper };
-            self.link.set_protocol(protocol);
+            self.link.choose(COMMIT, protocol.name());
         }
     }
 
@@ -53,16 +54,17 @@ impl ShadowFile {
     fn dash_commit(&mut self, value: Option<&str>) -> Result<&'static str> {
         if let Some(value) = value {
             self.protocol = parameters::protocol(value).map_err(wrong)?;
-            self.link.set_protocol(self.protocol);
+            self.link.choose(COMMIT, self.protocol.name());
         }
-        Ok(self.link.protocol().name())
+        Ok(self.link.chosen(parameters::protocol_of).name())
     }
 
     fn dash_kept_limit(&mut self, value: Option<&str>) -> Result<String> {
         if let Some(value) = value {
-            self.link.set_kept_limit(parameters::kept_limit(value).map_err(wrong)?);
+            parameters::kept_limit(value).map_err(wrong)?;
+            self.link.choose(parameters::KEPT_LIMIT, value);
         }
-        let limit = self.link.kept_limit();
+        let limit = self.link.chosen(parameters::kept_limit_of);
         Ok(limit.map_or_else(|| "auto".to_owned(), |limit| limit.to_string()))
     }
 

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use dash_ffi::{Code, Error, File, LockLevel, Result};
 
-use super::link::Link;
 use super::read_only::ReadOnlyFile;
 use crate::errors::to_sqlite;
 use crate::leftovers::{self, HEADER};
+use crate::rollback::engine::Rollback;
+use crate::rollback::link::Link;
 
 /// A read transaction without the engine.
 pub struct WithoutEngine {
@@ -25,7 +26,7 @@ impl WithoutEngine {
     /// # Errors
     ///
     /// `why`, unless what is there can be read.
-    pub fn begin(link: &Link, why: Error) -> Result<Self> {
+    pub fn begin<E: Rollback>(link: &Link<E>, why: Error) -> Result<Self> {
         match open(link) {
             Ok(file) => Ok(Self { file, why }),
             Err(_) => Err(why),
@@ -49,13 +50,18 @@ impl WithoutEngine {
 /// # Errors
 ///
 /// `why`, unless what is there can be read.
-pub fn read_unlocked(link: &Link, buffer: &mut [u8], offset: u64, why: Error) -> Result<usize> {
+pub fn read_unlocked<E: Rollback>(
+    link: &Link<E>,
+    buffer: &mut [u8],
+    offset: u64,
+    why: Error,
+) -> Result<usize> {
     let mut file = open(link).map_err(|_| why)?;
     let read = file.read(buffer, offset);
     file.finish().and(read)
 }
 
-fn open(link: &Link) -> Result<ReadOnlyFile> {
+fn open<E: Rollback>(link: &Link<E>) -> Result<ReadOnlyFile> {
     link.is_read_at_rest();
     let file = ReadOnlyFile::open(&link.path, false, link.window(), Arc::clone(link.shared()));
     let mut file = file.map_err(to_sqlite)?;

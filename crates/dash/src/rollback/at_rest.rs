@@ -5,11 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::SystemTime;
 
-use dash_shadow::{Connection, Identity};
-use dash_storage::real::Real;
-
-/// A counter, by its name.
-type Counter = (&'static str, u64);
+use super::engine::{Counter, Identity, Rollback};
 
 /// What is known of the database at rest.
 #[derive(Default)]
@@ -18,8 +14,7 @@ pub struct Left {
     statistics: Vec<Counter>,
     /// The number of the newest commit.
     pub sequence: u64,
-    pair: u64,
-    commit: u64,
+    identity: Identity,
     files: Vec<Known>,
     /// How often it has come to rest.
     pub rests: u64,
@@ -33,38 +28,37 @@ struct Known {
     born: SystemTime,
 }
 
-/// The two files of the database at `path`, as far as it can be told which these are.
-fn known(path: &Path) -> Vec<Known> {
-    let mut shadow = path.as_os_str().to_owned();
-    shadow.push("-shadow");
+/// The files of the database at `path`, as far as it can be told which these are.
+fn known<E: Rollback>(path: &Path) -> Vec<Known> {
     let look = |path: &Path| {
         let found = path.metadata().ok()?;
         Some(Known { device: found.dev(), inode: found.ino(), born: found.created().ok()? })
     };
-    [path, Path::new(&shadow)].into_iter().filter_map(look).collect()
+    let more = E::MODE.files_beside(path).filter_map(|name| look(&path.with_file_name(name)));
+    look(path).into_iter().chain(more).collect()
 }
 
 impl Left {
     /// Whether that is the same state.
     pub fn is_state(&self, found: &Identity) -> bool {
-        found.commit != 0 && found.commit == self.commit
+        found.commit != 0 && found.commit == self.identity.commit
     }
 
     /// Whether that is surely the same database, in whatever state: one of dash's that goes on from
     /// this one, or a file that was this one's before and may have been written by anybody since.
     /// Where stock SQLite and dash have written in turns it may be, and can't be told.
-    pub fn is_of(&self, found: &Identity, path: &Path) -> bool {
+    pub fn is_of<E: Rollback>(&self, found: &Identity, path: &Path) -> bool {
         self.is_state(found)
-            || (found.pair != 0 && found.pair == self.pair)
-            || known(path).iter().any(|file| self.files.contains(file))
+            || (found.database != 0 && found.database == self.identity.database)
+            || known::<E>(path).iter().any(|file| self.files.contains(file))
     }
 
     /// It is read without an engine, so SQLite caches what nothing is known of but the files.
     /// Whether it may be another database than before.
-    pub fn is_read(&mut self, path: &Path) -> bool {
-        let files = known(path);
+    pub fn is_read<E: Rollback>(&mut self, path: &Path) -> bool {
+        let files = known::<E>(path);
         let is_another = !files.iter().any(|file| self.files.contains(file));
-        (self.pair, self.commit, self.files) = (0, 0, files);
+        (self.identity, self.files) = (Identity::default(), files);
         is_another
     }
 
@@ -74,13 +68,12 @@ impl Left {
     }
 
     /// What is to be known of an engine that is about to be closed.
-    pub fn note(&mut self, engine: &Connection<Real>, path: &Path) {
-        let found = engine.identity();
-        (self.pair, self.commit) = (found.pair, found.commit);
+    pub fn note<E: Rollback>(&mut self, engine: &E, path: &Path) {
+        self.identity = engine.identity();
         self.sequence = engine.sequence();
-        self.files = known(path);
+        self.files = known::<E>(path);
         self.rests += 1;
-        let mut statistics = engine.statistics().rows().to_vec();
+        let mut statistics = engine.counters();
         add(&mut statistics, &self.statistics);
         self.statistics = statistics;
     }

@@ -3,23 +3,23 @@
 //! (SHADOW-25 in FORMAT.md of `dash-shadow`).
 
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dash_engine::locks::LockLevel;
 use dash_ffi::{Code, HostVfs, OpenFlags, Result, Window};
-use dash_shadow::{Connection, LockLevel, Protocol};
-use dash_storage::real::Real;
 
 use super::at_rest::Left;
-use super::engine::{self, Failed, Patience};
+use super::engine::{Failed, Patience, Rollback, ToOpen};
+use super::orphans;
 use super::state::{Held, State};
-use super::{orphans, parameters, settle};
 use crate::errors::to_sqlite;
 use crate::leftovers::Neighbours;
 use crate::mapping::Maps;
 use crate::mode::linked::{self, Linked};
 use crate::mode::{Parameters, Shared, Statistic};
+use crate::rest;
 
 /// For how long nobody who opens or closes the database is waited for again when that was in vain:
 /// he may be stopped, and SQLite's busy handler does not count the time.
@@ -27,45 +27,45 @@ const GRUDGE: Duration = Duration::from_secs(60);
 
 /// A connection of the engine. SQLite makes one call of it at a time; the thread that brings
 /// databases to rest comes between two calls.
-pub struct Link {
+pub struct Link<E> {
     /// The database's.
     pub path: PathBuf,
     host: HostVfs,
     shared: Arc<Shared>,
-    /// Whether somebody asked for mode shadow, and it is not only what was found.
+    /// Whether somebody asked for the mode, and it is not only what was found.
     asked: bool,
     /// How long after its last commit the database comes to rest.
     pub rest: Option<Duration>,
-    linked: Linked<State>,
+    linked: Linked<State<E>>,
     /// All of this process.
-    pub siblings: Arc<Links>,
+    pub siblings: Arc<Links<E>>,
 }
 
 /// All of one database.
-pub type Links = linked::Links<Link>;
+pub type Links<E> = linked::Links<Link<E>>;
 
-impl Deref for Link {
-    type Target = Linked<State>;
+/// How long after its last commit a database comes to rest if nothing is asked for.
+const USUAL_REST: Option<Duration> = Some(Duration::from_secs(10));
+
+impl<E> Deref for Link<E> {
+    type Target = Linked<State<E>>;
 
     #[inline]
-    fn deref(&self) -> &Linked<State> {
+    fn deref(&self) -> &Linked<State<E>> {
         &self.linked
     }
 }
 
-impl Link {
-    /// Around an open engine, or none: at rest. `asked`: somebody wants mode shadow.
+impl<E: Rollback> Link<E> {
+    /// Around an engine that was opened so, or none: at rest.
     pub fn new(
-        engine: Option<Connection<Real>>,
-        (host, path): (&HostVfs, &Path),
+        engine: Option<E>,
+        what: &ToOpen<'_>,
         shared: &Arc<Shared>,
         window: Arc<Window>,
-        parameters: &Parameters,
-        asked: bool,
     ) -> Arc<Self> {
         let state = State {
-            protocol: parameters::protocol_of(parameters),
-            kept_limit: parameters::kept_limit_of(parameters),
+            chosen: what.parameters.clone(),
             engine,
             maps: Maps::new(window),
             left: Left::default(),
@@ -74,12 +74,13 @@ impl Link {
             is_another: false,
             gave_up: None,
         };
+        let chosen = what.parameters.own(rest::PARAMETER);
         let link = Arc::new(Self {
-            path: path.to_path_buf(),
-            host: *host,
+            path: what.path.to_path_buf(),
+            host: *what.host,
             shared: Arc::clone(shared),
-            asked,
-            rest: parameters::rest_of(parameters),
+            asked: what.asked,
+            rest: chosen.map_or(USUAL_REST, |text| rest::read(text).ok().flatten()),
             linked: Linked::new(state),
             siblings: shared.of(),
         });
@@ -101,7 +102,7 @@ impl Link {
     ///
     /// Why it can't be opened: `SQLITE_BUSY` while somebody else writes.
     #[inline]
-    pub fn engine(&self) -> Result<Held<'_>> {
+    pub fn engine(&self) -> Result<Held<'_, E>> {
         Ok(self.engine_or_why()?)
     }
 
@@ -111,7 +112,7 @@ impl Link {
     ///
     /// As of [`engine`](Self::engine).
     #[inline]
-    pub fn engine_or_why(&self) -> core::result::Result<Held<'_>, Failed> {
+    pub fn engine_or_why(&self) -> core::result::Result<Held<'_, E>, Failed> {
         let mut state = self.state();
         if state.engine.is_none() {
             self.open(&mut state)?;
@@ -121,22 +122,28 @@ impl Link {
 
     /// The engine, unless it is at rest.
     #[inline]
-    pub fn engine_if_open(&self) -> Option<Held<'_>> {
+    pub fn engine_if_open(&self) -> Option<Held<'_, E>> {
         let state = self.state();
         state.engine.is_some().then_some(Held(state))
     }
 
     /// Ends a rest.
     #[cold]
-    fn open(&self, state: &mut State) -> core::result::Result<(), Failed> {
+    fn open(&self, state: &mut State<E>) -> core::result::Result<(), Failed> {
         let mut chosen = Parameters::default();
         state.keep(&mut chosen);
-        let neighbours = (&Neighbours::of(&self.path), self.asked);
-        let flags = OpenFlags::READWRITE;
         let begun = Instant::now();
         let in_vain = state.gave_up.is_some_and(|at| at.elapsed() < GRUDGE);
         let patience = if in_vain { Patience::NONE } else { Patience::AFTER_REST };
-        let opened = engine::engine(&self.host, &self.path, &chosen, flags, neighbours, patience);
+        let opened = E::open(&ToOpen {
+            host: &self.host,
+            path: &self.path,
+            parameters: &chosen,
+            flags: OpenFlags::READWRITE,
+            beside: &Neighbours::of(&self.path),
+            asked: self.asked,
+            patience,
+        });
         state.gave_up = match &opened {
             Ok(_) => None,
             Err(_) if begun.elapsed() >= patience.others => Some(Instant::now()),
@@ -145,7 +152,7 @@ impl Link {
         let engine = opened?;
         let found = engine.identity();
         state.is_stale |= !state.left.is_state(&found);
-        state.is_another |= !state.left.is_of(&found, &self.path);
+        state.is_another |= !state.left.is_of::<E>(&found, &self.path);
         state.engine = Some(engine);
         Ok(())
     }
@@ -154,7 +161,7 @@ impl Link {
     pub fn is_read_at_rest(&self) {
         let mut state = self.state();
         state.is_stale = true;
-        state.is_another |= state.left.is_read(&self.path);
+        state.is_another |= state.left.is_read::<E>(&self.path);
     }
 
     /// SQLite has read that there.
@@ -171,7 +178,7 @@ impl Link {
     }
 
     /// Whether the database was put into WAL mode at rest, by somebody else, and nobody wants it to
-    /// stay in mode shadow.
+    /// stay in this one.
     pub fn is_in_wal_mode(&self) -> bool {
         let beside = Neighbours::of(&self.path);
         !self.asked
@@ -186,15 +193,15 @@ impl Link {
     /// # Errors
     ///
     /// Those of closing; it is closed all the same, and the next one to open it sees to the rest.
-    pub fn let_go(&self, state: &mut State, tell: &mut dyn FnMut(&str)) -> Result<bool> {
+    pub fn let_go(&self, state: &mut State<E>, tell: &mut dyn FnMut(&str)) -> Result<bool> {
         let Some(engine) = state.engine.take_if(|engine| engine.is_idle()) else {
             return Ok(true);
         };
-        if settle::is_at_work(&self.shared) || state.maps.are_in_use() {
+        if E::is_at_work(&self.shared) || state.maps.are_in_use() {
             state.engine = Some(engine);
             return Ok(false);
         }
-        // As in `ShadowFile::close_engine`.
+        // The mappings go first, as in `close_engine` of the file.
         state.maps.end();
         state.left.note(&engine, &self.path);
         orphans::close(engine, &self.path, tell).map_err(to_sqlite)?;
@@ -202,7 +209,7 @@ impl Link {
     }
 
     /// The same; what is to be told, and what fails, goes to the log.
-    pub fn try_let_go(&self, state: &mut State) -> bool {
+    pub fn try_let_go(&self, state: &mut State<E>) -> bool {
         let host = self.host;
         let let_go = self.let_go(state, &mut |message| host.note(Code::WARNING, message));
         let_go.unwrap_or_else(|error| {
@@ -220,7 +227,7 @@ impl Link {
     }
 
     /// Takes the engine out, to be closed. `None`: it is at rest.
-    pub fn take(&self) -> Option<Connection<Real>> {
+    pub fn take(&self) -> Option<E> {
         let mut state = self.state();
         state.maps.end();
         state.engine.take()
@@ -232,42 +239,28 @@ impl Link {
         self.engine_if_open().map_or(LockLevel::None, |engine| engine.level())
     }
 
-    /// Which commits are made how, from now on.
-    pub fn set_protocol(&self, protocol: Protocol) {
-        let mut state = self.state();
-        state.protocol = protocol;
-        if let Some(engine) = &mut state.engine {
-            engine.set_protocol(protocol);
+    /// What is chosen, for the next engine, too.
+    pub fn chosen<R>(&self, look: impl FnOnce(&Parameters) -> R) -> R {
+        look(&self.state().chosen)
+    }
+
+    /// Chooses one of [`Rollback::CHOSEN`], from now on.
+    pub fn choose(&self, name: &'static str, value: &str) {
+        let State { chosen, engine, .. } = &mut *self.state();
+        chosen.set_own(name, value);
+        if let Some(engine) = engine {
+            engine.choose(chosen);
         }
-    }
-
-    /// And how they are.
-    pub fn protocol(&self) -> Protocol {
-        self.state().protocol
-    }
-
-    /// How many bytes may be kept for readers.
-    pub fn set_kept_limit(&self, limit: Option<u64>) {
-        let mut state = self.state();
-        state.kept_limit = limit;
-        if let Some(engine) = &mut state.engine {
-            engine.set_kept_limit(limit);
-        }
-    }
-
-    /// And how many that are.
-    pub fn kept_limit(&self) -> Option<u64> {
-        self.state().kept_limit
     }
 
     /// Whether an engine that is open now has one of the files of this one.
-    pub fn has_file_of(&self, other: &Connection<Real>) -> bool {
+    pub fn has_file_of(&self, other: &E) -> bool {
         let Some(state) = self.try_state() else {
             return false;
         };
         match &state.engine {
-            Some(engine) => other.files().any(|id| engine.files().any(|known| known == id)),
-            None => state.left.is_of(&other.identity(), &self.path),
+            Some(engine) => other.files().iter().any(|id| engine.files().contains(id)),
+            None => state.left.is_of::<E>(&other.identity(), &self.path),
         }
     }
 
@@ -276,7 +269,7 @@ impl Link {
         let state = self.state();
         let is_written = match &state.engine {
             Some(engine) => engine.is_written(),
-            None => dash_shadow::is_open(&Real, &self.path),
+            None => E::is_open(&self.path),
         };
         drop(state);
         if !is_written {
@@ -289,7 +282,7 @@ impl Link {
         // This one is in a transaction, as it is asked. One that is in use just now may be about to
         // be let go.
         let others = || siblings.iter().filter(|link| !std::ptr::eq(&***link, self));
-        let is = |held: fn(&State) -> bool| {
+        let is = |held: fn(&State<E>) -> bool| {
             others().any(|link| link.try_state().is_some_and(|state| held(&state)))
         };
         match () {
@@ -303,15 +296,15 @@ impl Link {
     pub fn statistics(&self) -> Vec<Statistic> {
         let state = self.state();
         let (engine, left) = (state.engine.as_ref(), &state.left);
-        let mut rows = engine.map(|engine| engine.statistics().rows().to_vec()).unwrap_or_default();
+        let mut rows = engine.map(E::counters).unwrap_or_default();
         left.add_to(&mut rows);
-        let totals = engine.map(Connection::totals).unwrap_or_default();
+        let totals = engine.map(E::totals).unwrap_or_default();
         let mut rows = Statistic::with_totals(&rows, &totals);
         let more = [
             // What is kept for readers of older states, of any connection.
-            ("kept_bytes", engine.map_or(0, Connection::kept_bytes)),
+            ("kept_bytes", engine.map_or(0, E::kept_bytes)),
             // The newest commit's number, over all connections.
-            ("sequence", engine.map_or(left.sequence, Connection::sequence)),
+            ("sequence", engine.map_or(left.sequence, E::sequence)),
             ("rests", left.rests),
         ];
         rows.extend(more.map(Statistic::alone));

@@ -1,4 +1,4 @@
-//! The rollback journal of a database in mode shadow: a file in memory.
+//! The rollback journal: a file in memory.
 //!
 //! SQLite writes the old content of pages here and reads it back for ROLLBACK and savepoints; a
 //! crash never needs it, since the engine leaves the current copy alone. So it needs no name and no

@@ -12,17 +12,23 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dash_storage::real::{PerProcess, Real};
+use dash_storage::real::PerProcess;
 
+use super::engine::Rollback;
 use super::link::{Link, Links};
-use super::settle;
 use crate::rest::{self, EVERY, Resting};
 
-/// A forked child watches what is its own.
-static KEEPER: PerProcess<rest::Keeper<Watched, Links>> = PerProcess::new();
+/// The databases of one engine that are to come to rest.
+pub type Keeper<E> = rest::Keeper<Watched, Links<E>>;
+
+/// An engine whose databases come to rest.
+pub trait Rests: Rollback {
+    /// Where they are watched. A forked child watches what is its own.
+    fn keeper() -> &'static PerProcess<Keeper<Self>>;
+}
 
 /// A database that is to come to rest.
-struct Watched {
+pub struct Watched {
     /// How long nobody is to have committed before.
     after: Duration,
     /// The newest commit when it was looked at last, and how many transactions there had been here.
@@ -35,7 +41,7 @@ struct Watched {
 const SELDOM: Duration = Duration::from_secs(60);
 
 /// Has the database come to rest `after` its last commit.
-pub fn watch(links: &Arc<Links>, after: Duration) {
+pub fn watch<E: Rests>(links: &Arc<Links<E>>, after: Duration) {
     // Whatever the others have chosen: the longest time counts.
     if links.resting.begin(Duration::ZERO) {
         return;
@@ -43,37 +49,37 @@ pub fn watch(links: &Arc<Links>, after: Duration) {
     let what = Watched { after, seen: None, beside: None };
     let due = Instant::now() + Resting::first_look(after);
     let one = rest::Watched { links: Arc::downgrade(links), due, what };
-    if !KEEPER.get().watch(one, keep, at_exit) {
+    if !E::keeper().get().watch(one, keep::<E>, at_exit::<E>) {
         // The next transaction tries again.
         links.resting.end();
     }
 }
 
 /// A connection has been closed: the longest time that the others have chosen may be shorter.
-pub fn closed(links: &Arc<Links>) {
+pub fn closed<E: Rests>(links: &Arc<Links<E>>) {
     if let Some(after) = links.open().iter().filter_map(|link| link.rest).max() {
         links.resting.end();
         watch(links, after);
     }
 }
 
-fn keep() {
-    KEEPER.get().keep(Watched::look, last);
+fn keep<E: Rests>() {
+    E::keeper().get().keep(Watched::look, last);
 }
 
-extern "C" fn at_exit() {
-    if let Some(keeper) = KEEPER.found() {
+extern "C" fn at_exit<E: Rests>() {
+    if let Some(keeper) = E::keeper().found() {
         keeper.finish();
     }
 }
 
 /// Whatever was committed last, the process ends. What a thread has in hand for long is left alone.
-fn last(links: &Links) {
+fn last<E: Rollback>(links: &Links<E>) {
     for link in links.open() {
         if link.is_inherited() || link.rest.is_none() {
             continue;
         }
-        settle::finish(link.shared());
+        E::finish_work(link.shared());
         if let Some(mut state) = link.own_state_within(EVERY)
             && state.is_written()
         {
@@ -86,7 +92,7 @@ fn last(links: &Links) {
 impl Watched {
     /// Looks whether somebody has committed since the last time; if not, the connections are let
     /// go. What is left to be watched, and when.
-    fn look(mut self, links: &Links) -> Option<(Duration, Self)> {
+    fn look<E: Rollback>(mut self, links: &Links<E>) -> Option<(Duration, Self)> {
         // Whoever ends a transaction from here on has it watched anew.
         links.resting.end();
         let pause = self.pause(links)?;
@@ -96,9 +102,9 @@ impl Watched {
     }
 
     /// Does it; `None`: there is nothing left to be watched.
-    fn pause(&mut self, links: &Links) -> Option<Duration> {
+    fn pause<E: Rollback>(&mut self, links: &Links<E>) -> Option<Duration> {
         // Who is never to be let go keeps the database from resting.
-        let is_mine = |link: &Arc<Link>| !link.is_inherited() && link.rest.is_some();
+        let is_mine = |link: &Arc<Link<E>>| !link.is_inherited() && link.rest.is_some();
         let open: Vec<_> = links.open().into_iter().filter(is_mine).collect();
         self.after = open.iter().filter_map(|link| link.rest).max()?;
         let later = self.after.max(EVERY);
@@ -151,10 +157,10 @@ impl Watched {
     /// Nothing is open here any more. Others may have the database open for longer, as they are in
     /// a transaction or have chosen so, and be killed: then it is opened, which cleans up after
     /// them. What fails here may not fail for ever.
-    fn look_at_others(&mut self, link: &Link) -> Option<Duration> {
+    fn look_at_others<E: Rollback>(&mut self, link: &Link<E>) -> Option<Duration> {
         let pause = self.beside?;
-        let is_open = dash_shadow::is_open(&Real, &link.path);
-        if !is_open && matches!(dash_shadow::is_at_rest(&Real, &link.path), Ok(true)) {
+        let is_open = E::is_open(&link.path);
+        if !is_open && matches!(E::is_at_rest(&link.path), Ok(true)) {
             return None;
         }
         self.seen = None;

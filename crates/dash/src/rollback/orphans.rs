@@ -9,30 +9,27 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use dash_shadow::{Connection, Error};
-use dash_storage::real::Real;
+use dash_engine::error::Result;
+
+use super::engine::Rollback;
 
 /// Closes a connection, and removes what was left if it was the last one.
 ///
 /// # Errors
 ///
 /// Those of closing.
-pub fn close(
-    engine: Connection<Real>,
-    path: &Path,
-    tell: &mut dyn FnMut(&str),
-) -> Result<(), Error> {
+pub fn close<E: Rollback>(engine: E, path: &Path, tell: &mut dyn FnMut(&str)) -> Result<()> {
     let looks = engine.has_had_several();
     engine.close_telling(tell)?;
-    if looks && !dash_shadow::is_open(&Real, path) {
-        remove(path, tell);
+    if looks && !E::is_open(path) {
+        remove::<E>(path, tell);
     }
     Ok(())
 }
 
 /// Removes those of the database at `path`, which this thread does not write. What fails leaves a
 /// file that harms nobody, as it does with stock SQLite; `tell` hears so.
-pub fn remove(path: &Path, tell: &mut dyn FnMut(&str)) {
+pub fn remove<E: Rollback>(path: &Path, tell: &mut dyn FnMut(&str)) {
     let (Some(folder), Some(db)) = (path.parent(), path.file_name()) else {
         return;
     };
@@ -43,7 +40,7 @@ pub fn remove(path: &Path, tell: &mut dyn FnMut(&str)) {
         if !is_super_journal(&name, db) {
             continue;
         }
-        if let Err(error) = dash_shadow::remove_orphan(&Real, path, &name) {
+        if let Err(error) = E::remove_orphan(path, &name) {
             tell(&format!("{} is left: {error}", name.to_string_lossy()));
         }
     }

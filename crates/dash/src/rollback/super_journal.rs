@@ -5,7 +5,7 @@
 //!
 //! - after a failed commit SQLite looks for databases that still depend on the super-journal, by
 //!   their journals, and deletes it if there are none; what is rolled back after that it takes for
-//!   committed. A database in mode shadow has no journal on disk, so while its journal names the
+//!   committed. A database of an engine's has no journal on disk, so while its journal names the
 //!   super-journal, or it is prepared, [`Marker`] stands in for one;
 //! - a stock database of the same transaction, recovered by stock SQLite after a crash, would
 //!   delete it too early. So the mix is refused: see [`together`].

@@ -9,26 +9,26 @@
 //! again, and no more.
 
 use std::ops::{Deref, DerefMut, Range};
-use std::sync::MutexGuard;
 use std::time::Instant;
 
-use dash_shadow::{Connection, Error as EngineError, LockLevel, Protocol};
+use dash_engine::error::Error as EngineError;
+use dash_engine::locks::LockLevel;
 use dash_storage::Storage;
 use dash_storage::real::Real;
 
 use super::at_rest::Left;
-use super::parameters;
+use super::engine::Rollback;
 use crate::mapping::Maps;
-use crate::mode::{COMMIT, Parameters};
+use crate::mode::Parameters;
+use crate::mode::linked::Locked;
 
 /// See [`Link`](super::link::Link).
-pub struct State {
+pub struct State<E> {
     /// None: at rest, or closed.
-    pub(super) engine: Option<Connection<Real>>,
+    pub(super) engine: Option<E>,
     pub maps: Maps,
     /// What is chosen, for the next engine, too.
-    pub(super) protocol: Protocol,
-    pub(super) kept_limit: Option<u64>,
+    pub(super) chosen: Parameters,
     pub(super) left: Left,
     /// Transactions that SQLite has begun.
     pub used: u64,
@@ -41,11 +41,11 @@ pub struct State {
 }
 
 /// An engine that is open, and nobody else's until this is dropped.
-pub struct Held<'a>(pub(super) MutexGuard<'a, State>);
+pub struct Held<'a, E>(pub(super) Locked<'a, State<E>>);
 
-impl Held<'_> {
+impl<E: Rollback> Held<'_, E> {
     /// The engine and the mappings.
-    pub fn parts(&mut self) -> (&mut Connection<Real>, &mut Maps) {
+    pub fn parts(&mut self) -> (&mut E, &mut Maps) {
         let State { engine: Some(engine), maps, .. } = &mut *self.0 else { not_open() };
         (engine, maps)
     }
@@ -84,11 +84,11 @@ fn not_open() -> ! {
     unreachable!("it was opened under the lock that is still held")
 }
 
-impl Deref for Held<'_> {
-    type Target = Connection<Real>;
+impl<E> Deref for Held<'_, E> {
+    type Target = E;
 
     #[inline]
-    fn deref(&self) -> &Connection<Real> {
+    fn deref(&self) -> &E {
         match &self.0.engine {
             Some(engine) => engine,
             None => not_open(),
@@ -96,9 +96,9 @@ impl Deref for Held<'_> {
     }
 }
 
-impl DerefMut for Held<'_> {
+impl<E> DerefMut for Held<'_, E> {
     #[inline]
-    fn deref_mut(&mut self) -> &mut Connection<Real> {
+    fn deref_mut(&mut self) -> &mut E {
         match &mut self.0.engine {
             Some(engine) => engine,
             None => not_open(),
@@ -106,7 +106,7 @@ impl DerefMut for Held<'_> {
     }
 }
 
-impl State {
+impl<E: Rollback> State<E> {
     /// What SQLite has just read, if it is what tells it that its cache, or schema, is old.
     #[cold]
     pub(super) fn answer_wrong(&mut self, read: &mut [u8], offset: u64) {
@@ -129,7 +129,7 @@ impl State {
 
     /// Whether an engine is open, and what the newest commit is.
     pub fn newest(&self) -> Option<u64> {
-        self.engine.as_ref().map(Connection::sequence)
+        self.engine.as_ref().map(E::sequence)
     }
 
     /// Whether the engine may not be let go: it is in a transaction, as a rule.
@@ -139,13 +139,15 @@ impl State {
 
     /// Whether somebody has written.
     pub fn is_written(&self) -> bool {
-        self.engine.as_ref().is_some_and(Connection::is_written)
+        self.engine.as_ref().is_some_and(E::is_written)
     }
 
     /// Puts what `PRAGMA`s have chosen into `parameters`.
     pub fn keep(&self, parameters: &mut Parameters) {
-        parameters.set_own(COMMIT, self.protocol.name());
-        let limit = self.kept_limit.map_or_else(|| "auto".to_owned(), |limit| limit.to_string());
-        parameters.set_own(parameters::KEPT_LIMIT, &limit);
+        for name in E::CHOSEN {
+            if let Some(value) = self.chosen.own(name) {
+                parameters.set_own(name, value);
+            }
+        }
     }
 }
