@@ -186,8 +186,7 @@ fn nor_is_it_believed() {
     assert!(said(&place));
 }
 
-/// An empty one may be anybody's file: it makes room as well, but where a user has just made it,
-/// alone for himself at first.
+/// An empty one may be anybody's file, and makes room as well.
 #[test]
 fn but_that_of_everybody_who_may_write_the_database_is() {
     for mode in MODES {
@@ -198,16 +197,16 @@ fn but_that_of_everybody_who_may_write_the_database_is() {
             (0o666, (STRANGER, STRANGER)),
         ] {
             for opener in [None, Some(OWNER)] {
-                for is_new in [false, true] {
+                for is_private in [false, true] {
                     let Some(place) = Place::new(bits) else { return };
                     let planted = place.plant(b"", whose);
-                    let is_his = whose.0 == opener.unwrap_or(0);
-                    if is_new && (is_his || opener.is_none()) {
+                    if is_private && (whose.0 == OWNER || opener.is_none()) {
                         allow(&place.coordination(), 0o600);
                     }
                     let mut session = place.open(opener, mode).unwrap();
-                    let used = planted.metadata().unwrap().ino() == inode(&place.coordination());
-                    assert_eq!(used, is_new && is_his, "{mode} {bits:o} {whose:?} {opener:?}");
+                    let found = planted.metadata().unwrap();
+                    let what = format!("{mode} {bits:o} {whose:?} {opener:?}");
+                    assert_ne!(found.ino(), inode(&place.coordination()), "{what}");
                     session.must("INSERT INTO t VALUES (2)");
                     session.close();
                 }

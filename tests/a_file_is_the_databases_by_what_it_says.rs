@@ -76,21 +76,28 @@ fn anothers(name: &str, mode: &str) -> (tempfile::TempDir, Vec<u8>) {
 #[test]
 fn not_by_whose_it_is_where_somebody_keeps_it_open() {
     for mode in MODES {
-        for name in ["-shadow", "-dash", "-dashlog"] {
+        for name in ["-shadow", "-shadow-tmp", "-dash", "-dashlog"] {
             let (_stays, other) = anothers(name, mode);
             for content in [&b""[..], b"text", &[0; 70_000], &other] {
-                for (whose, opener) in [(OWNER, Some(OWNER)), (OWNER, None), (0, Some(OWNER))] {
-                    if whose == 0 && name == "-dash" {
+                for (whose, opener, bits) in [
+                    (OWNER, Some(OWNER), 0o644),
+                    (OWNER, Some(OWNER), 0o600),
+                    (OWNER, None, 0o600),
+                    (0, None, 0o600),
+                    (0, Some(OWNER), 0o644),
+                ] {
+                    if whose == 0 && opener.is_some() && name == "-dash" {
                         continue; // he is told to remove it
                     }
                     let Some(place) = Place::new(OWNER, 0o600) else { return };
                     let planted = beside(&place.db(), name);
                     fs::write(&planted, content).unwrap();
                     give(&planted, (whose, GROUP));
-                    allow(&planted, 0o644);
+                    allow(&planted, bits);
                     let kept = File::open(&planted).unwrap();
                     let before = seen(&kept);
-                    let what = format!("{mode} {name} {} {whose} {opener:?}", content.len());
+                    let what =
+                        format!("{mode} {name} {} {whose} {opener:?} {bits:o}", content.len());
                     for _ in 0..2 {
                         match place.open(opener, mode) {
                             // Another database's log, with commits; or root's, with what to do.
@@ -112,6 +119,28 @@ fn not_by_whose_it_is_where_somebody_keeps_it_open() {
     }
 }
 
+/// One that was in a session once, in which its rights were changed, says what the database's says.
+#[test]
+fn nor_by_the_rights_that_it_has_by_now() {
+    for mode in MODES {
+        let Some(place) = Place::new(OWNER, 0o644) else { return };
+        let [named, away] = ["-dash", "-away"].map(|name| beside(&place.db(), name));
+        let session = place.is_used(Some(OWNER), mode);
+        let kept = File::open(&named).unwrap();
+        for path in [&named, &place.db()] {
+            allow(path, 0o600);
+        }
+        fs::rename(&named, &away).unwrap();
+        session.close();
+        fs::rename(&away, &named).unwrap();
+        let before = seen(&kept);
+        let session = place.is_used(Some(OWNER), mode);
+        assert_ne!(fs::metadata(&named).unwrap().ino(), kept.metadata().unwrap().ino(), "{mode}");
+        session.close();
+        assert!(is_as(&kept, &before), "{mode}");
+    }
+}
+
 #[test]
 fn nor_where_it_was_somebodys_alone() {
     const PARAMETERS: [&str; 5] = ["", "&mode=ro", SHADOW, WAL, "&journal_mode=delete"];
@@ -120,7 +149,9 @@ fn nor_where_it_was_somebodys_alone() {
     for mode in ["&journal_mode=delete", SHADOW, WAL] {
         for name in NAMES {
             for parameters in PARAMETERS {
-                for (whose, bits) in [(0, 0o644), (OWNER, 0o666)] {
+                for (whose, bits, len) in
+                    [(0, 0o644, 70_000), (OWNER, 0o666, 70_000), (OWNER, 0o666, 0)]
+                {
                     if ["-wal", "-shm"].contains(&name)
                         && (mode != WAL || !["", WAL].contains(&parameters))
                     {
@@ -129,14 +160,14 @@ fn nor_where_it_was_somebodys_alone() {
                     let Some(place) = Place::new(STRANGER, bits) else { return };
                     place.is_used(None, mode).close();
                     let private = place.0.path().join("private");
-                    fs::write(&private, vec![b'P'; 70_000]).unwrap();
+                    fs::write(&private, vec![b'P'; len]).unwrap();
                     give(&private, (whose, whose));
                     allow(&private, 0o600);
                     let kept = File::open(&private).unwrap();
                     let rights = seen(&kept).1;
                     fs::rename(&private, beside(&place.db(), name)).unwrap();
                     let opener = Some(whose).filter(|&whose| whose != 0);
-                    let what = format!("{mode} {name} {parameters} {whose}");
+                    let what = format!("{mode} {name} {parameters} {whose} {len}");
                     let Ok(mut session) = place.open(opener, parameters) else { continue };
                     drop(session.sql("SELECT count(*) FROM t"));
                     drop(session.sql("INSERT INTO t VALUES (1)"));

@@ -17,7 +17,7 @@ use suite::peers::Session;
 use suite::sql::run;
 
 /// All names that dash gives to files, and those of stock SQLite's that it uses.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "-wal",
     "-shm",
     "-dash",
@@ -27,6 +27,7 @@ const NAMES: [&str; 10] = [
     "-shadow-tmp",
     "-dash-sign",
     "-dash-fence",
+    "-dash-new",
     ".dash-backup-unfinished",
 ];
 

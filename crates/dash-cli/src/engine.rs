@@ -68,12 +68,13 @@ pub trait Findings {
 
 /// What is appended to a database's name, by dash and by SQLite; longer ones before those that they
 /// end with.
-pub const SUFFIXES: [&str; 11] = [
+pub const SUFFIXES: [&str; 12] = [
     ".dash-backup-unfinished",
     "-shadow-tmp",
     "-shadow-old",
     "-dash-fence",
     "-dash-sign",
+    "-dash-new",
     "-journal",
     "-dashlog",
     "-shadow",

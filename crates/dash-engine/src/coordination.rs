@@ -9,10 +9,11 @@ use crate::beside::{is_being_made, is_of_a_writer, is_of_a_writer_of, left_behin
 use crate::error::{Context, Error, Operation, Result};
 use crate::open::{ATTEMPTS, if_there, open_own, replaced};
 use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
-use std::io::ErrorKind;
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 use taken::take;
-pub use taken::{Was, is_own, named};
+pub use taken::{Was, check_kept, named};
 use which::OPEN_PAUSE;
 pub use which::{ALIVE, CoordinationFile, DASH, HEAD, Head, LAYOUT, OPEN, WAL_LAYOUTS, WRITER};
 
@@ -44,8 +45,11 @@ pub fn open_coordination<S: Storage>(
     let permissions = db.map_or(0o600, |db| db.permissions) & OWNERS_ALONE;
     let (mut waited, mut vanished, mut removed) = (Duration::ZERO, false, 0);
     loop {
-        let mode = OpenMode::Create { permissions };
-        let file = match open_own::<S>(directory, which.name, mode) {
+        let (file, is_made) = match open_or_make::<S>(directory, which.name, permissions) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && removed < ATTEMPTS => {
+                removed += 1;
+                continue;
+            }
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 match (whose(directory, which)?, db) {
                     (Some(found), Some(db)) if is_being_made(&found, db) => {
@@ -82,21 +86,35 @@ pub fn open_coordination<S: Storage>(
         let named = whose(directory, which)?.filter(|named| named.id == file.id());
         let Some(named) = named else { continue };
         check_found(&named, name)?;
+        // An empty one may be anybody's: only of one that this call has made it is known whose.
+        if is_made && named.len == 0 {
+            return Ok((file, Was::New));
+        }
         if belongs(storage, directory, which, &named)? {
-            if let Some(taken) = take(storage, directory, which, (file, &named), db)? {
-                return Ok(taken);
-            }
-        } else {
-            let used = file.lock_conflict(ALIVE, LockKind::Exclusive);
-            let is_used = used.during(Operation::Lock, name)?.is_some();
-            if is_used || directory.unlink(which.name).is_err() {
-                return Err(strangers(directory, which, &named));
-            }
+            return take(storage, directory, which, file, db);
+        }
+        let used = file.lock_conflict(ALIVE, LockKind::Exclusive).during(Operation::Lock, name)?;
+        if used.is_some() || directory.unlink(which.name).is_err() {
+            return Err(strangers(directory, which, &named));
         }
         removed += 1;
         if removed > ATTEMPTS {
             return Err(replaced(name));
         }
+    }
+}
+
+/// The file of that name, and whether it was made.
+fn open_or_make<S: Storage>(
+    directory: &S::Directory,
+    name: &OsStr,
+    permissions: u32,
+) -> io::Result<(S::File, bool)> {
+    match open_own::<S>(directory, name, OpenMode::ReadWrite) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Ok((directory.open(name, OpenMode::CreateNew { permissions })?, true))
+        }
+        found => Ok((found?, false)),
     }
 }
 

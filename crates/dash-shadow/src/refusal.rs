@@ -128,6 +128,13 @@ fn not_read(db: &str, name: &str, what: &str, stranger: Stranger) -> String {
     )
 }
 
+/// Says that another coordination file is in use.
+pub(crate) fn was_replaced(shown: &str) -> Error {
+    Error::CantOpen(format!(
+        "{shown} was replaced while other connections have the former one open: close them first"
+    ))
+}
+
 /// What a process says that can't make a second copy for everybody who has the first.
 pub(crate) fn locks_out(db: &str) -> Error {
     Error::ReadOnly(format!(

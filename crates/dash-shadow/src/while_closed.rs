@@ -104,7 +104,7 @@ fn remove_former<S: Storage>(
     let there = directory.metadata(&names.coordination);
     let stays = there.during(Operation::Stat, names.shown_coordination())?.is_some();
     let (file, was) = coordination_of(storage, directory, names, db, Duration::ZERO)?;
-    let removed = Coordination::map(file, was == Was::Empty).and_then(|coordination| {
+    let removed = Coordination::map(file, was == Was::New).and_then(|coordination| {
         let coordination = &coordination;
         First { storage, directory, directory_path, names, coordination }.remove_former()
     });

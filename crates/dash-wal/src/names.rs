@@ -1,6 +1,6 @@
 //! The names a database has in its directory.
 
-use crate::shared::coordination::{databases, refusal};
+use crate::shared::coordination::{Word, databases, refusal};
 use dash_engine::coordination::CoordinationFile;
 use dash_engine::error::{Error, Result};
 use std::ffi::{OsStr, OsString};
@@ -121,6 +121,7 @@ impl Names {
     /// The coordination file.
     pub(crate) fn coordination_file(&self) -> CoordinationFile<'_> {
         let (name, shown) = (&self.coordination, &self.shown_coordination);
-        CoordinationFile { name, shown, named: &self.db, db: &self.shown, databases, refusal }
+        let (named, db, own) = (&self.db, &self.shown, Some(Word::Own as usize));
+        CoordinationFile { name, shown, named, db, databases, own, refusal }
     }
 }

@@ -119,6 +119,7 @@ pub fn beside_database(section: &mut Section, file: &Path, open: bool) {
     for (suffix, what) in [
         ("-dash", "shared memory of connections that were killed"),
         ("-dash-fence", "a name fence that was being put up or taken down"),
+        ("-dash-new", "shared memory that was being made"),
         ("-dash-sign", "a sign that was being written"),
         ("-shadow-tmp", "an exchange of names that was cut off"),
     ] {

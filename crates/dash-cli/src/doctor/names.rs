@@ -10,11 +10,12 @@ use crate::failure::{Explain, Result};
 use crate::out::Shown;
 
 /// Those that only dash makes.
-const OURS: [&str; 8] = [
+const OURS: [&str; 9] = [
     "-shadow-tmp",
     "-shadow-old",
     "-dash-fence",
     "-dash-sign",
+    "-dash-new",
     "-dashlog",
     "-shadow",
     "-dash",

@@ -1,19 +1,20 @@
-//! A coordination file that lies there when nobody has the database open. Whose it is tells
-//! nothing: any file of the database's owner may have been given that name by somebody who keeps it
-//! open. So it is used as it is only if it is this database's by what it says, with the database's
-//! rights; or empty, and this user's alone, as if it had just been made. A new one takes over what
-//! another one says of the last session, if that is dash's at all.
+//! A coordination file that lies there when nobody has the database open. Neither whose it is nor
+//! what it says tells who has it open: any file of the database's owner may have been given that
+//! name, or was in a session once and had other rights. So a new one takes its place, which says
+//! what the former one said of the last session, if that is dash's at all. It has its head, and is
+//! locked, before it has its name: who is killed in between loses nothing, and no opener finds it
+//! half made.
 //!
-//! That somebody has it open, a lock says, which any reader of the file may hold, and give up at
-//! any time. So another database's is not used then, either; and who finds himself alone behind
-//! that looks again, at what he has opened.
+//! That somebody uses one, a lock says, which any reader of the file may hold, and give up at any
+//! time. So another database's is not used then, either; and who finds himself alone behind that
+//! begins anew.
 
 use super::which::{ALIVE, CoordinationFile, DASH, HEAD, Head, LAYOUT, OPEN, OPEN_PAUSE};
-use crate::beside::OTHERS;
 use crate::error::{Context, Error, Operation, Result};
 use crate::io::read_padded;
 use dash_storage::{Directory, File, FileId, LockKind, Metadata, OpenMode, Storage};
-use std::io::ErrorKind;
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
 
 const BYTES: usize = HEAD * size_of::<u64>();
 
@@ -23,124 +24,85 @@ const LOOKS: usize = 4;
 /// What a coordination file that is to be used was before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Was {
-    /// It has no bytes.
-    Empty,
-    /// Just made; it says what a former one said.
-    Made,
-    /// As it is.
-    There,
+    /// This process has made it, and it says nothing.
+    New,
+    /// This process has made it, and it says what a former one said.
+    Renewed,
+    /// As it was found, as this process may not replace it.
+    Kept,
+    /// As others use it.
+    Used,
 }
 
 /// What a file is.
 enum Is {
-    /// The database's own, or a new one.
+    /// The database's own.
     Own,
-    /// The database's own with other rights.
-    Bound([u8; BYTES]),
     /// Another one of dash's, such as a copy.
-    Dashs([u8; BYTES]),
+    Dashs,
     /// None.
     Nothing,
 }
 
-/// Takes the file that was found, whose OPEN lock is held, or makes another one in its place, whose
-/// lock is held then. `None`: somebody else was faster.
+/// Takes the file that was found, whose OPEN lock is held, if somebody uses it; else makes another
+/// one in its place, whose lock is held then.
 pub(crate) fn take<S: Storage>(
     storage: &S,
     directory: &S::Directory,
     which: CoordinationFile<'_>,
-    (file, named): (S::File, &Metadata),
+    file: S::File,
     db: Option<&Metadata>,
-) -> Result<Option<(S::File, Was)>> {
-    // Another user who makes one finds his gone, and looks again.
-    if named.len == 0 && named.permissions & OTHERS == 0 && named.owner == storage.user() {
-        return Ok(Some((file, Was::Empty)));
-    }
+) -> Result<(S::File, Was)> {
     let mut looks = 0;
     loop {
         looks += 1;
-        let is = look::<S>(directory, which, (&file, named), db)?;
+        let said = head(&file, which)?;
         let used = file.lock_conflict(ALIVE, LockKind::Exclusive);
-        let is = match (used.during(Operation::Lock, which.shown)?.is_some(), is) {
-            (true, Is::Own | Is::Bound(_)) => return Ok(Some((file, Was::There))),
-            (true, Is::Dashs(_)) if looks < LOOKS => {
-                storage.sleep(OPEN_PAUSE);
-                continue;
-            }
-            (true, Is::Dashs(said)) => return Err(anothers(which, &words(&said))),
-            (true, Is::Nothing) => return Err(no_dashs(which)),
-            (false, Is::Own) => {
-                let opened = directory.open(which.named, OpenMode::Read);
-                look_at(which, &file, opened.ok().as_ref())?
-            }
-            (false, is) => is,
-        };
-        return Ok(match is {
-            Is::Own => Some((file, Was::There)),
-            is => match replace::<S>(directory, which, &is)? {
-                Replaced::By(made, was) => Some((made, was)),
-                Replaced::Not => Some((file, Was::There)),
-                Replaced::BySomebody => None,
-            },
-        });
+        if used.during(Operation::Lock, which.shown)?.is_none() {
+            return replace::<S>(directory, which, file, &said);
+        }
+        match look::<S>(directory, which, &said, db)? {
+            Is::Own => return Ok((file, Was::Used)),
+            Is::Dashs if looks < LOOKS => storage.sleep(OPEN_PAUSE),
+            Is::Dashs => return Err(anothers(which, &words(&said))),
+            Is::Nothing => return Err(no_dashs(which)),
+        }
     }
 }
 
-/// Looks again at a coordination file that was there, for a connection that is alone: by the first
-/// look it may not have been. Whether it is to be used; else there is another one, and opening
-/// begins anew.
+/// Refuses a coordination file that could not be replaced, and is not that of the database that was
+/// opened since.
 ///
 /// # Errors
 ///
-/// [`Error::CantOpen`] where it can't make room; those of looking.
-pub fn is_own<S: Storage>(
-    directory: &S::Directory,
-    which: CoordinationFile<'_>,
-    file: &S::File,
-    database: Option<&S::File>,
-) -> Result<bool> {
-    Ok(match look_at(which, file, database)? {
-        Is::Own => true,
-        is => matches!(replace::<S>(directory, which, &is)?, Replaced::Not),
-    })
+/// [`Error::CantOpen`] then; those of reading it.
+pub fn check_kept<F: File>(which: CoordinationFile<'_>, file: &F, database: &F) -> Result<()> {
+    let said = words(&head(file, which)?);
+    match (which.databases)(&said).contains(&Some(database.id())) {
+        true => Ok(()),
+        false => Err(no_dashs(which)),
+    }
 }
 
-/// What a file is, by the database that is open.
-fn look_at<F: File>(which: CoordinationFile<'_>, file: &F, database: Option<&F>) -> Result<Is> {
-    let said = head(file, which)?;
-    let is = |db: &F| match (which.databases)(&words(&said)).contains(&Some(db.id())) {
-        true if file.has_access_of(db)? => Ok(Is::Own),
-        true => Ok(Is::Bound(said)),
-        false => Ok(Is::Dashs(said)),
-    };
-    database.map_or(Ok(Is::Dashs(said)), is).during(Operation::Stat, which.db)
-}
-
+/// What a file is by what it says, and by what the database's name stands for: what it stood for
+/// before this process waited, or stands for now.
 fn look<S: Storage>(
     directory: &S::Directory,
     which: CoordinationFile<'_>,
-    (file, named): (&S::File, &Metadata),
+    said: &[u8; BYTES],
     db: Option<&Metadata>,
 ) -> Result<Is> {
-    let bytes = head(file, which)?;
-    let head = words(&bytes);
+    let head = words(said);
     if head[0] & !LAYOUT != DASH {
         return Ok(Is::Nothing);
     }
     let bound = (which.databases)(&head);
-    let is = |db: &Metadata| match bound.contains(&Some(db.id)) {
-        true if named.has_access_of(db) => Is::Own,
-        true => Is::Bound(bytes),
-        false => Is::Dashs(bytes),
-    };
-    // What had the name before this process waited may have another one by now.
-    match db.map(is) {
-        Some(Is::Own) => Ok(Is::Own),
-        _ => {
-            let now = directory.metadata(which.named).during(Operation::Stat, which.db)?;
-            Ok(now.as_ref().map_or(Is::Dashs(bytes), is))
-        }
+    let is_own = |db: &Metadata| bound.contains(&Some(db.id));
+    if db.is_some_and(is_own) {
+        return Ok(Is::Own);
     }
+    let now = directory.metadata(which.named).during(Operation::Stat, which.db)?;
+    Ok(if now.as_ref().is_some_and(is_own) { Is::Own } else { Is::Dashs })
 }
 
 fn head<F: File>(file: &F, which: CoordinationFile<'_>) -> Result<[u8; BYTES]> {
@@ -157,49 +119,57 @@ fn words(bytes: &[u8; BYTES]) -> Head {
     head
 }
 
-/// What became of a file that was to be replaced.
-enum Replaced<F> {
-    /// There is a new one, whose OPEN lock is held.
-    By(F, Was),
-    /// Somebody else was faster.
-    BySomebody,
-    /// This process may not remove it, and it is the database's own.
-    Not,
-}
-
 /// Puts another one there, which says what the head of the former one said: nothing else counts
 /// once nobody has the database open, and behind it are pages.
 fn replace<S: Storage>(
     directory: &S::Directory,
     which: CoordinationFile<'_>,
-    is: &Is,
-) -> Result<Replaced<S::File>> {
-    let name = which.shown;
-    match (directory.unlink(which.name), is) {
-        (Err(error), _) if error.kind() == ErrorKind::NotFound => return Ok(Replaced::BySomebody),
-        (Err(_), Is::Bound(_)) => return Ok(Replaced::Not),
-        (removed, _) => removed.map_err(|_| no_dashs(which))?,
-    }
-    let mode = OpenMode::CreateNew { permissions: 0o600 };
-    let made = match directory.open(which.name, mode) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(Replaced::BySomebody),
-        made => made.during(Operation::Open, name)?,
+    file: S::File,
+    said: &[u8; BYTES],
+) -> Result<(S::File, Was)> {
+    let mut new = which.name.to_owned();
+    new.push("-new");
+    let mut head = words(said);
+    let was = if head[0] & !LAYOUT == DASH { Was::Renewed } else { Was::New };
+    let mut put = || -> io::Result<S::File> {
+        let made = make::<S>(directory, &new)?;
+        let own = which.own.and_then(|own| head.get_mut(own));
+        if let Some(own) = own.filter(|own| **own == file.id().inode) {
+            *own = made.id().inode;
+        }
+        let bytes = head.map(u64::to_ne_bytes);
+        let said = if was == Was::Renewed { bytes.as_flattened() } else { &[] };
+        let named = match made.try_lock(OPEN, LockKind::Exclusive)? {
+            true => made.write_at(said, 0).and_then(|()| directory.rename(&new, which.name)),
+            false => Err(ErrorKind::ResourceBusy.into()),
+        };
+        named.inspect_err(|_| drop(directory.unlink(&new))).map(|()| made)
     };
-    if !made.try_lock(OPEN, LockKind::Exclusive).during(Operation::Lock, name)? {
-        return Ok(Replaced::BySomebody);
+    match put() {
+        Ok(made) => Ok((made, was)),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            match look::<S>(directory, which, said, None)? {
+                Is::Own => Ok((file, Was::Kept)),
+                _ => Err(no_dashs(which)),
+            }
+        }
+        // Another process of this user has looked at it.
+        Err(error) if error.kind() == ErrorKind::ResourceBusy => Err(Error::Busy),
+        Err(error) => Err(error).during(Operation::Open, new.to_string_lossy()),
     }
-    let named = directory.metadata(which.name).during(Operation::Stat, name)?;
-    if named.is_none_or(|named| named.id != made.id()) {
-        return Ok(Replaced::BySomebody);
+}
+
+/// Makes a file that is its maker's alone. One that is there is left from a process that was killed
+/// when it did this.
+fn make<S: Storage>(directory: &S::Directory, new: &OsStr) -> io::Result<S::File> {
+    let create = || directory.open(new, OpenMode::CreateNew { permissions: 0o600 });
+    match create() {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            directory.unlink(new).or_else(|_| directory.remove_directory(new))?;
+            create()
+        }
+        made => made,
     }
-    let (Is::Bound(said) | Is::Dashs(said)) = is else {
-        return Ok(Replaced::By(made, Was::Empty));
-    };
-    if let Err(error) = made.write_at(said, 0) {
-        drop(directory.unlink(which.name));
-        return Err(error).during(Operation::Write, name);
-    }
-    Ok(Replaced::By(made, Was::Made))
 }
 
 /// The file that two words name by device and inode number, if they name one.

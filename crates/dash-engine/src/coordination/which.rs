@@ -46,6 +46,8 @@ pub struct CoordinationFile<'a> {
     pub db: &'a str,
     /// Which files the head of one says that it is shared of.
     pub databases: fn(&Head) -> [Option<FileId>; 2],
+    /// The word of the head that tells a file from a copy of it, by its own inode number.
+    pub own: Option<usize>,
     /// Why nobody joins those who have filled one in another way, by its first word.
     pub refusal: fn(u64, &str) -> Option<Error>,
 }

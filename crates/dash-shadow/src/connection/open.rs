@@ -7,11 +7,14 @@ use crate::names::exchange::{finish_renames, look_up_db, open_db, other_links};
 use crate::names::{Names, mounted};
 use crate::options::OpenOptions;
 use crate::recovery::first_opener::{First, Recovered};
+use crate::refusal::was_replaced;
 use crate::shared::coordination::Coordination;
 use crate::shared::layout::Layout;
-use crate::shared::life::{hold_life, is_alone};
+use crate::shared::life::{LIFE_PAUSE, LOOKS_AT_LIFE, hold_life, is_alone, refuse_others_memory};
 use crate::shared::locks::{self, LockLevel};
-use dash_engine::coordination::{CoordinationFile, Was, check_owner, is_own, open_coordination};
+use dash_engine::coordination::{
+    CoordinationFile, Was, check_kept, check_owner, open_coordination,
+};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::locks::{keep_stock_writers_out, share};
 use dash_engine::memory::{OPENING, headroom};
@@ -100,7 +103,7 @@ impl<S: Storage> Connection<S> {
         (coordination, was): (S::File, Was),
         options: &OpenOptions,
     ) -> Result<Option<Self>> {
-        let (name, fresh) = (names.shown_coordination().clone(), was == Was::Empty);
+        let (name, fresh) = (names.shown_coordination().clone(), was == Was::New);
         let mapped = Coordination::map(coordination, fresh);
         if mapped.is_err() && fresh {
             // Of no use to anybody, and its maker's alone. A process that waits for its OPEN lock
@@ -196,10 +199,21 @@ impl<S: Storage> First<'_, S> {
     /// Opens the files. Recovers the database, if nobody else has it open; joins the others, if
     /// somebody has. `None`: there is another coordination file.
     fn enter(&self, was: Was, options: &OpenOptions) -> Result<Option<Entered<S::File>>> {
-        let (c, names, fresh) = (self.coordination, self.names, was == Was::Empty);
+        let (c, names, fresh) = (self.coordination, self.names, was == Was::New);
         // Before the inodes are looked at: a shadow made meanwhile is noticed by the difference.
         let generation = c.generation();
-        let open = || open_files::<S>(self.directory, names);
+        let open = || {
+            let mut looks = 0;
+            loop {
+                let opened = open_files::<S>(self.directory, names)?;
+                // A process that is being killed loses its locks one by one.
+                if opened.2 || was == Was::Used || looks == LOOKS_AT_LIFE {
+                    return Ok(opened);
+                }
+                looks += 1;
+                self.storage.sleep(LIFE_PAUSE);
+            }
+        };
         let opened = self.past_the_shadow(open(), options, open);
         if opened.is_err() && fresh {
             // As a process that may only read: nobody else can be using it, as long as its OPEN
@@ -217,8 +231,11 @@ impl<S: Storage> First<'_, S> {
         if alone {
             let opened = db.as_ref().map(|(db, _)| db);
             let which = names.coordination_file();
-            if was == Was::There && !is_own::<S>(self.directory, which, c.file(), opened)? {
-                return Ok(None);
+            match (was, opened) {
+                // Its users are gone, and what a lock alone has said counts no more.
+                (Was::Used, _) => return Ok(None),
+                (Was::Kept, Some(db)) => check_kept(which, c.file(), db)?,
+                _ => {}
             }
             if let Some(db) = opened {
                 // All who may use the database must be able to open it, whatever the umask here.
@@ -229,9 +246,13 @@ impl<S: Storage> First<'_, S> {
             let (generation, exposed) = (c.generation(), found.exposed);
             return Ok(Some(Entered { files, generation, found: Some(found), exposed }));
         }
+        if was != Was::Used {
+            return Err(was_replaced(names.shown()));
+        }
         let [db, shadow] = [db, shadow].map(|opened| opened.map(|(file, _)| file));
-        if let Some(db) = db.as_ref().filter(|_| was == Was::There) {
-            refuse_others_memory(c.file(), db, names)?;
+        if let Some(db) = db.as_ref() {
+            let shown = [&**names.shown(), &**names.shown_coordination()];
+            refuse_others_memory(c.file(), db, shown)?;
         }
         let (files, complete) = join(c, db, shadow, names)?;
         for file in files.iter().flatten() {
@@ -346,23 +367,6 @@ fn open_files<S: Storage>(
     }
 }
 
-/// Refuses a coordination file with other rights than `app.db`, which a chmod may have changed
-/// while it is open, where nobody has that open, as LIFE tells: who has only a lock in the
-/// coordination file may have put it there.
-fn refuse_others_memory<F: File>(file: &F, db: &F, names: &Names) -> Result<()> {
-    let alive = db.lock_conflict(locks::LIFE, LockKind::Exclusive);
-    if alive.during(Operation::Lock, names.shown())?.is_some()
-        || file.has_access_of(db).during(Operation::Stat, names.shown())?
-    {
-        return Ok(());
-    }
-    let (db, name) = (names.shown(), names.shown_coordination());
-    Err(Error::Held(format!(
-        "somebody holds a lock on {name}, who does not have {db} open, and that file has other rights than {db}: lslocks tells who it \
-         is; end that, or remove {name}"
-    )))
-}
-
 /// Takes the files that the coordination file names, whatever they are called right now. `false`
 /// with them: one was not found under the two names, because they were exchanged between the two
 /// opens (T27) or because a new shadow was made meanwhile; it is looked for at the first read.
@@ -379,10 +383,7 @@ fn join<F: File>(
         return Err(refusal);
     }
     if layout != Layout::Ours || !known {
-        return Err(Error::CantOpen(format!(
-            "{} was replaced while other connections have the former one open: close them first",
-            names.shown()
-        )));
+        return Err(was_replaced(names.shown()));
     }
     let mut found: Vec<F> = [db, shadow].into_iter().flatten().collect();
     let files = wanted.map(|id| {

@@ -94,7 +94,8 @@ impl Names {
     pub(crate) fn coordination_file(&self) -> CoordinationFile<'_> {
         let (name, shown) = (&self.coordination, &self.shown_coordination);
         let refusal = |word, db: &str| Layout::of(word).refusal(db);
-        CoordinationFile { name, shown, named: &self.db, db: &self.shown, databases, refusal }
+        let (named, db) = (&self.db, &self.shown);
+        CoordinationFile { name, shown, named, db, databases, own: None, refusal }
     }
 
     /// The coordination file's name for messages.

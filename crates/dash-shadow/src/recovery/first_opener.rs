@@ -60,13 +60,6 @@ fn at_rest<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>, name: &str
     Ok(untouched || broken(Mutation::FoundBelievedDurable))
 }
 
-/// Whether a shadow that others have open may be filled: any other one makes room for a new file,
-/// which they don't have. An empty one may be what the first commit has replaced, and tells nothing
-/// but that whoever has it open may use the database, too.
-fn may_be_filled<F: File>(db: &Found<F>, shadow: &Found<F>, whose: Whose) -> bool {
-    whose == Whose::Theirs && (shadow.tail.len == 0 || belong_together(db, shadow))
-}
-
 /// What the first opener found.
 pub(crate) struct Recovered<F: File> {
     /// The files of both slots.
@@ -303,11 +296,20 @@ impl<S: Storage> First<'_, S> {
                 }
                 let db = db.ok_or_else(|| self.gone())?;
                 let held = shadow.filter(|found| {
-                    open_elsewhere(Some(&found.file)) && may_be_filled(&db, found, whose)
+                    open_elsewhere(Some(&found.file)) && self.may_be_filled(&db, found, whose)
                 });
                 (db, held, ShadowCondition::Rebuild)
             }
         })
+    }
+
+    /// Whether a shadow that others have open may be filled: any other one makes room for a new
+    /// file, which they don't have. An empty one, such as the first commit has replaced, is the
+    /// pair's only if the last session says so.
+    fn may_be_filled(&self, db: &Found<S::File>, shadow: &Found<S::File>, whose: Whose) -> bool {
+        let is_named = || self.coordination.inodes().contains(&Some(shadow.id()));
+        let is_its = || belong_together(db, shadow) || shadow.tail.len == 0 && is_named();
+        whose == Whose::Theirs && is_its()
     }
 
     /// What the table decided against stays undone. For an empty database nothing else of the

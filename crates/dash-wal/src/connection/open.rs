@@ -17,7 +17,7 @@ use crate::rights::explained;
 use crate::shared::coordination::{Coordination, Word};
 use crate::shared::locks::{ALIVE, OPEN};
 use crate::statistics::Statistics;
-use dash_engine::coordination::{OPEN_PATIENCE, Was, check_owner, is_own, open_coordination};
+use dash_engine::coordination::{OPEN_PATIENCE, Was, check_kept, check_owner, open_coordination};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::memory::{OPENING, headroom};
 use dash_engine::open::{ATTEMPTS, replaced};
@@ -82,7 +82,7 @@ impl<S: Storage> Connection<S> {
         let (file, was) =
             open_coordination(storage, &*directory, which, found.as_ref(), OPEN_PATIENCE)?;
         let opened = database_of(storage, &directory, &names, file, options);
-        if opened.is_err() && was == Was::Empty {
+        if opened.is_err() && was == Was::New {
             // Of no use to anybody, and its maker's alone.
             drop(directory.unlink(&names.coordination));
         }
@@ -137,8 +137,11 @@ impl<S: Storage> Connection<S> {
         let alone = file.try_lock(ALIVE, LockKind::Exclusive).during(Operation::Lock, &name)?;
         if alone {
             let (which, database) = (self.names.coordination_file(), self.database.file());
-            if was == Was::There && !is_own::<S>(&self.directory, which, file, Some(database))? {
-                return Ok(false);
+            match was {
+                // Its users are gone, and what a lock alone has said counts no more.
+                Was::Used => return Ok(false),
+                Was::Kept => check_kept(which, file, &**database)?,
+                Was::New | Was::Renewed => {}
             }
             drop(file.copy_access(database));
             let recovered = self
@@ -153,11 +156,11 @@ impl<S: Storage> Connection<S> {
                 recovered,
                 Err(Error::Io { operation, .. }) if operation != Operation::Open
             );
-            if recovered.is_err() && was == Was::Empty && !is_marked {
+            if recovered.is_err() && was == Was::New && !is_marked {
                 drop(self.directory.unlink(&self.names.coordination));
             }
             recovered?;
-        } else if choice == Choice::Ask {
+        } else if choice == Choice::Ask && was == Was::Used {
             self.join()?;
             self.join_memory(options.wal_in_memory)?;
             self.join_log(log)?;

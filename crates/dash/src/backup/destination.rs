@@ -19,7 +19,7 @@ const BESIDE: [&str; 8] =
     ["-journal", "-wal", "-shm", "-shadow", "-shadow-tmp", "-dash", "-dash-sign", "-dashlog"];
 
 /// What else dash gives a name there.
-const OTHERS: [&str; 2] = ["-shadow-old", "-dash-fence"];
+const OTHERS: [&str; 3] = ["-shadow-old", "-dash-fence", "-dash-new"];
 
 /// What an SQLite database begins with, and where it says the bytes of a page: nothing but such a
 /// file, or an empty one, is replaced.

@@ -105,7 +105,7 @@ impl Subject for Simulation {
     }
 
     fn check_at_rest(&self, machine: &Machine, path: &str, _: &[u64]) -> Result<(), String> {
-        for ending in ["-dash", "-dash-fence"] {
+        for ending in ["-dash", "-dash-new", "-dash-fence"] {
             if machine.exists(format!("{path}{ending}")) {
                 return Err(format!("{path}{ending} is left behind"));
             }
