@@ -182,6 +182,27 @@ fn whoever_was_killed_with_whatever_umask() {
     }
 }
 
+/// A database made under a tight umask is opened to a group or to all by `chmod`, while nobody has
+/// it open. Its shadow may not be read by them, and stock SQLite needs none.
+#[test]
+fn who_is_let_in_at_rest() {
+    if !root_for("becoming another user") {
+        return;
+    }
+    let (_folder, path) = made(0o2775, 0o600, GROUP);
+    let owner = Part { user: Some(USERS[0]), group: Some(GROUP), ..Part::default() };
+    let member = Part { user: Some(USERS[1]), group: Some(GROUP), ..Part::default() };
+    let reader = Part { user: Some(USERS[1]), parameters: "&mode=ro", ..Part::default() };
+    insert(&path, owner).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o664)).unwrap();
+    let mut reads = Session::dash(&path, reader).unwrap();
+    assert_eq!(reads.must("SELECT count(*) FROM t"), "1");
+    reads.close();
+    for (number, user) in ["2", "3", "4"].into_iter().zip([member, owner, member]) {
+        assert_eq!(insert(&path, user).as_deref(), Ok(number));
+    }
+}
+
 /// A user who only reads leaves `-wal` and `-shm` of his own, and the owner was locked out. Where
 /// nobody has the database open they make room; a `-wal` that is used stays his.
 #[test]

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use dash_ffi::{Code, FileName, HostVfs, KeptConnection, OpenFlags, Result, Window};
+use dash_ffi::{Code, Error, FileName, HostVfs, KeptConnection, OpenFlags, Result, Window};
 use dash_storage::Storage;
 use dash_storage::real::{self, Real};
 
@@ -87,6 +87,18 @@ impl Request<'_> {
         wal.push("-wal");
         let wal = Path::new(&wal);
         wal.symlink_metadata().is_ok() && !real::may_be_read(wal)
+    }
+
+    /// Says that it was opened without an engine, and what would change that.
+    pub(crate) fn note_by_stock(&self, why: &Error, needs: &str) {
+        let path = self.path.display();
+        self.host.note(
+            Code::WARNING,
+            &format!(
+                "{path} was opened by stock SQLite's rules, without dash: {why}. A commit is as durable as PRAGMA synchronous \
+                 says. {needs}"
+            ),
+        );
     }
 
     /// SQLite refuses writes by itself from then on, and asks nobody: what `dash_last_error()` is

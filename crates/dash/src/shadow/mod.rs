@@ -91,7 +91,10 @@ impl Mode for Shadow {
     fn open(&self, opening: Opening<'_>) -> Result<Opened> {
         let Opening { request, reading, membership } = opening;
         match reading {
-            true => request.read_only(membership, None),
+            true => {
+                let read_only = request.read_only(membership, None);
+                read_only.or_else(|error| request.beside_unreadable_shadow(error))
+            }
             false => request.for_writing(membership),
         }
     }

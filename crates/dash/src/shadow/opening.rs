@@ -1,12 +1,13 @@
 //! Opening a database in mode shadow: by the engine, for writing or for reading only; through the
 //! host where only stock SQLite can make sense of it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use dash_ffi::{Code, Error, File, OpenFlags, Opened, Result, in_folder_of};
-use dash_shadow::{Connection, Error as EngineError};
-use dash_storage::real::Real;
+use dash_shadow::{Connection, Error as EngineError, is_open};
+use dash_storage::real::{self, Real};
 
 use super::file::ShadowFile;
 use super::name::MODE;
@@ -80,13 +81,29 @@ impl Request<'_> {
                     drop(membership);
                     return self.plain(None);
                 }
-                self.read_only(membership, Some(error.to_string())).map_err(|_| error)
+                let read_only = self.read_only(membership, Some(error.to_string()));
+                read_only.or_else(|_| self.beside_unreadable_shadow(error))
             }
             Err(Failed::Other(error)) if self.is_for_stock_to_refuse(&error) => {
                 self.no_database(membership, error)
             }
             Err(Failed::Other(error) | Failed::NoSpace(error)) => Err(error),
         }
+    }
+
+    /// At rest stock SQLite needs no shadow: one that may not be read is not in its way. `error`
+    /// says why the engine can't have it.
+    pub(super) fn beside_unreadable_shadow(&self, error: Error) -> Result<Opened> {
+        let mut shadow = self.path.as_os_str().to_owned();
+        shadow.push("-shadow");
+        let is_unreadable = !real::may_be_read(Path::new(&shadow));
+        let is_at_rest = || Ok::<_, Error>(!self.beside.has_fence()? && !is_open(&Real, self.path));
+        if !(is_unreadable && is_at_rest()?) {
+            return Err(error);
+        }
+        let Ok(opened) = self.plain_instead(&error.to_string()) else { return Err(error) };
+        self.note_by_stock(&error, "");
+        Ok(opened)
     }
 
     /// With no engine the database is at rest until there is space for one; it can be read.

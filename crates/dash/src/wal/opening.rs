@@ -132,14 +132,7 @@ impl Request<'_> {
             let message = format!("{asked} can't be had here: {error}. {needs}");
             return Err(Error::new(Code::CANTOPEN, message));
         }
-        self.host.note(
-            Code::WARNING,
-            &format!(
-                "{} was opened by stock SQLite's rules, without dash: {error}. A commit is as durable as PRAGMA synchronous \
-                 says. {needs}",
-                self.path.display()
-            ),
-        );
+        self.note_by_stock(&error, needs);
         Ok(opened)
     }
 
