@@ -274,3 +274,40 @@ fn what_a_killed_maker_has_left_locks_nobody_out_for_ever() {
         }
     }
 }
+
+/// A copy has the rights of the file that is read, and of no other one that this process has
+/// locked: by a transaction of another database, or as its `-shm`.
+#[test]
+fn nor_is_a_copy_by_what_has_the_name_of_its_source() {
+    drop(suite::open_dash(":memory:".as_ref(), "").unwrap());
+    for mode in ["delete", "wal"] {
+        for others in [None, Some("-shm"), Some("-other")] {
+            if (mode, others) == ("delete", Some("-shm")) {
+                continue;
+            }
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("app.db");
+            let [away, copy] = ["-away", "-copy"].map(|name| beside(&path, name));
+            run(&suite::stock(&path), "CREATE TABLE t(v)");
+            run(&suite::stock(&path), &format!("PRAGMA journal_mode={mode}"));
+            allow(&path, 0o640);
+            let other = suite::stock(&beside(&path, "-other"));
+            run(&other, "CREATE TABLE t(v); BEGIN; SELECT * FROM t");
+            if mode == "wal" {
+                fs::write(beside(&path, "-shm"), "x").unwrap();
+                allow(&beside(&path, "-shm"), 0o666);
+            }
+            allow(&beside(&path, "-other"), 0o666);
+            let db = suite::stock(&path);
+            run(&db, "INSERT INTO t VALUES (1)");
+            if let Some(name) = others {
+                fs::rename(&path, away).unwrap();
+                fs::rename(beside(&path, name), &path).unwrap();
+            }
+            run(&db, &format!("SELECT dash_backup('{}')", copy.display()));
+            let bits = if others.is_some() { 0o600 } else { 0o640 };
+            let found = fs::metadata(copy).unwrap().mode() & 0o777;
+            assert_eq!(found, bits, "{mode} {others:?}: {found:o}");
+        }
+    }
+}

@@ -258,6 +258,16 @@ impl ConnectionRef<'_> {
         self.visit(sought.file, visit)
     }
 
+    /// Whether the path of a database no longer leads to the file that is open; `None` if its VFS
+    /// does not tell.
+    #[must_use]
+    pub fn has_moved(&self, schema: &str) -> Option<bool> {
+        let mut moved: c_int = 1;
+        // SAFETY: a place for a number, as HAS_MOVED wants.
+        unsafe { self.control(schema, op::HAS_MOVED, (&raw mut moved).cast()) }?;
+        Some(moved != 0)
+    }
+
     /// # Safety
     ///
     /// `argument` is what `op` wants.

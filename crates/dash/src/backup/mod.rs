@@ -99,13 +99,18 @@ fn back_up(connection: &ConnectionRef<'_>, schema: &str, to: Destination) -> Res
     Ok(pages)
 }
 
+/// How often the name of a file is looked at, which somebody may be changing.
+const LOOKS: usize = 32;
+
 /// The file that is read, if it still has its name. Whoever may rename in its folder can have put
 /// another one there, whose rights are not the copy's. Where SQLite's own VFS has it open, it is
-/// known by SQLite's lock that this process has on it.
+/// known by SQLite's lock that this process has on it, as it may have on others, and by SQLite's
+/// own look whether it has moved. The names may change between two looks, but not each time.
 fn opened(connection: &ConnectionRef<'_>, schema: &str) -> Option<real::File> {
     let path = connection.path(schema)?;
     let folder = Real.open_directory(path.parent()?).ok()?;
-    let file = folder.open(path.file_name()?, OpenMode::Read).ok()?;
+    let name = path.file_name()?;
+    let file = folder.open(name, OpenMode::Read).ok()?;
     let is_of = connection.with_file_below(schema, |main| {
         main.as_any().downcast_mut::<MainFile>()?.database.is_of(file.id())
     });
@@ -114,7 +119,13 @@ fn opened(connection: &ConnectionRef<'_>, schema: &str) -> Option<real::File> {
         let owners = file.lock_owners(SHARED);
         owners.is_ok_and(|owners| owners.into_iter().any(|owner| Some(owner) == own))
     };
-    is_of.flatten().unwrap_or_else(is_locked).then_some(file)
+    let is_named = || {
+        let found = folder.metadata(name).ok().flatten();
+        found.is_some_and(|found| found.id == file.id())
+            && connection.has_moved(schema) == Some(false)
+    };
+    let is_known = || is_locked() && (0..LOOKS).all(|_| is_named());
+    is_of.flatten().unwrap_or_else(is_known).then_some(file)
 }
 
 fn snapshot<'a>(connection: &'a ConnectionRef<'a>, schema: &str) -> Result<Snapshot<'a>> {
