@@ -6,10 +6,10 @@
 
 mod suite;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::time::{Duration, Instant};
 
-use dash_testing::locks::lock_first;
+use dash_testing::locks::{lock_first, unlock_first};
 use dash_testing::names::beside;
 use suite::sql::run;
 
@@ -32,4 +32,30 @@ fn a_lock_of_a_mere_reader_is_named() {
     drop(reader);
     let second = suite::open(&path);
     assert_eq!(suite::one::<i64>(&second, "SELECT v FROM t"), 1);
+}
+
+/// A coordination file of before, which a lock on ALIVE keeps in use, names a process that is gone.
+#[test]
+fn nor_is_a_process_that_is_gone_said_to_have_the_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, mode) = (folder.path().join("app.db"), "&journal_mode=wal&dash_wal=memory");
+    let coordination = beside(&path, "-dash");
+    let first = suite::open_dash(path.as_os_str(), mode).unwrap();
+    run(&first, "CREATE TABLE t(v); INSERT INTO t VALUES (1)");
+    let mut said = fs::read(&coordination).unwrap();
+    drop(first);
+    // `InMemory` and `InMemoryOf`.
+    for (word, value) in [(53, 1), (54, 999_999_999_u64)] {
+        said[word * 8..][..8].copy_from_slice(&value.to_ne_bytes());
+    }
+    fs::write(&coordination, said).unwrap();
+    let reader = File::open(&coordination).unwrap();
+    lock_first(&reader, libc::F_RDLCK, 3);
+    unlock_first(&reader, 2);
+    suite::open_dash(path.as_os_str(), mode).expect_err("somebody may have it open");
+    let said = suite::parts::last_error();
+    assert!(said.contains("process 999999999 has app.db open"), "{said}");
+    assert!(said.contains("no such process, somebody else holds a lock on app.db-dash"), "{said}");
+    drop(reader);
+    suite::open_dash(path.as_os_str(), mode).expect("opens");
 }

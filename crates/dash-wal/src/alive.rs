@@ -59,7 +59,8 @@ pub fn refuse_in_memory<S: Storage>(storage: &S, path: &Path) -> Result<()> {
 pub(crate) fn in_memory_of(process: u64, db: &str) -> Error {
     Error::Held(format!(
         "process {process} has {db} open with dash_wal=memory, so that its last commits are in memory which no other process \
-         sees: close it there first, or open it there without that; SELECT dash_backup(path) there makes a copy"
+         sees: close it there first, or open it there without that; SELECT dash_backup(path) there makes a copy. Where there is \
+         no such process, somebody else holds a lock on {db}-dash: lslocks tells who it is"
     ))
 }
 
