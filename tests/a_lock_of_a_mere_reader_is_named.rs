@@ -3,10 +3,12 @@
 //! at once what is in the way.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+#![expect(unsafe_code, reason = "leases, which nix does not have")]
 
 mod suite;
 
 use std::fs::{self, File};
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use dash_testing::locks::{lock_first, unlock_first};
@@ -58,4 +60,27 @@ fn nor_is_a_process_that_is_gone_said_to_have_the_database() {
     assert!(said.contains("no such process, somebody else holds a lock on app.db-dash"), "{said}");
     drop(reader);
     suite::open_dash(path.as_os_str(), mode).expect("opens");
+}
+
+/// A lease keeps all others from opening a file, and may be taken again and again.
+#[test]
+fn nor_is_a_lease_waited_for_that_is_kept() {
+    const F_SETSIG: libc::c_int = 10;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    run(&suite::stock(&path), "CREATE TABLE t(v)");
+    let planted = beside(&path, "-dash");
+    fs::write(&planted, "x").unwrap();
+    let kept = File::options().write(true).open(&planted).unwrap();
+    // SAFETY: the descriptor is borrowed for the calls, which take integers. SIGURG does nothing.
+    let leased = unsafe {
+        libc::fcntl(kept.as_raw_fd(), F_SETSIG, libc::SIGURG);
+        libc::fcntl(kept.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK)
+    };
+    assert_eq!(leased, 0, "F_SETLEASE");
+    suite::open_dash(path.as_os_str(), "&journal_mode=shadow").expect_err("it is kept");
+    let (said, own) = (suite::parts::last_error(), std::process::id());
+    assert!(said.contains(&format!("process {own} keeps a lease on it")), "{said}");
+    drop(kept);
+    suite::open_dash(path.as_os_str(), "&journal_mode=shadow").expect("opens");
 }

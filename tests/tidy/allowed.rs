@@ -74,7 +74,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-shadow", 13_022),
     ("dash-simulated", 3_508),
     ("dash-statement", 2_962),
-    ("dash-storage", 4_594),
+    ("dash-storage", 4_605),
     ("dash-terminal", 878),
     ("dash-testing", 911),
     ("dash-torture", 24_220),

@@ -245,8 +245,7 @@ impl ConnectionRef<'_> {
         self.visit(file, visit)
     }
 
-    /// The same, also if another VFS is stacked on this extension's: what SQLite reads and writes
-    /// there need not be what the file does.
+    /// The same, also below another VFS: what SQLite reads and writes need not be what this does.
     pub fn with_file_below<R>(
         &self,
         schema: &str,
@@ -258,14 +257,13 @@ impl ConnectionRef<'_> {
         self.visit(sought.file, visit)
     }
 
-    /// Whether the path of a database no longer leads to the file that is open; `None` if its VFS
-    /// does not tell.
+    /// Whether a database's path leads to another file by now; `None` if its VFS does not tell.
     #[must_use]
     pub fn has_moved(&self, schema: &str) -> Option<bool> {
         let mut moved: c_int = 1;
+        let place = (&raw mut moved).cast();
         // SAFETY: a place for a number, as HAS_MOVED wants.
-        unsafe { self.control(schema, op::HAS_MOVED, (&raw mut moved).cast()) }?;
-        Some(moved != 0)
+        unsafe { self.control(schema, op::HAS_MOVED, place) }.map(|()| moved != 0)
     }
 
     /// # Safety

@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{self, AtFlags, OFlag, RenameFlags};
@@ -20,15 +20,16 @@ use super::file::File;
 use super::files;
 use super::metadata::{nanos, not_regular};
 use super::retry::uninterrupted;
-use super::{access, journal};
+use super::{access, journal, owners};
 use crate::{FileId, FileKind, Metadata, OpenMode};
 
 /// Opening follows no link, waits for nobody at the other end of a pipe, and takes no terminal
 /// over.
 const HARMLESS: OFlag =
     OFlag::O_CLOEXEC.union(OFlag::O_NOFOLLOW).union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY);
-/// For how long a lease of somebody else's is waited for; Linux breaks one after 45 seconds.
-const LEASE_PATIENCE: Duration = Duration::from_secs(60);
+/// For how long a lease of somebody else's is waited for. Linux breaks one after 45 seconds, and
+/// lets him take it again.
+const LEASE_PATIENCE: Duration = Duration::from_secs(5);
 /// How often it is looked at.
 const LEASE_PAUSE: Duration = Duration::from_micros(500);
 
@@ -122,15 +123,16 @@ impl crate::Directory for Directory {
             }
         };
         let permissions = Mode::from_bits_truncate(permissions);
-        let mut waited = Duration::ZERO;
+        let mut begun = None;
         loop {
             let open = || retry(|| fcntl::openat(directory, name, flags | HARMLESS, permissions));
             match Descriptor::open(open) {
-                // A lease, for an instant one of our own (`lease`). The kernel breaks any in the
-                // end.
-                Err(error) if error.kind() == ErrorKind::WouldBlock && waited < LEASE_PATIENCE => {
+                // A lease, for an instant one of our own (`lease`).
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if begun.get_or_insert_with(Instant::now).elapsed() >= LEASE_PATIENCE {
+                        return Err(owners::leased(directory, name));
+                    }
                     std::thread::sleep(LEASE_PAUSE);
-                    waited += LEASE_PAUSE;
                 }
                 Err(error) => return Err(no_file(error)),
                 Ok(descriptor) => return File::identify(descriptor, is_writable(mode)),
