@@ -206,7 +206,7 @@ fn in_memory_a_commit_flushes_no_file() {
     put(&db, 2);
     assert_eq!(medium(&db), "tmpfs: not durable");
     let durability = "SELECT value FROM dash_stats WHERE name='durability'";
-    let other = create(&folder, "app.db");
+    let other = folder.try_open("app.db", &more).expect("opens");
     for (set, said) in [
         ("synchronous=FULL", "volatile"),
         ("synchronous=NORMAL", "volatile"),
