@@ -20,6 +20,7 @@ pub mod holes;
 pub mod io;
 pub mod locks;
 pub mod memory;
+pub mod mutation;
 pub mod open;
 pub mod ranges;
 pub mod totals;

@@ -11,10 +11,15 @@ pub mod heads;
 pub mod images;
 mod mapped;
 mod medium;
+#[cfg(feature = "mutations")]
+pub mod mutation;
+#[cfg(not(feature = "mutations"))]
+mod mutation;
 mod name;
 pub mod number;
 pub mod record;
 pub mod ring;
 mod runs;
 pub mod scan;
+pub mod session;
 pub mod sign;

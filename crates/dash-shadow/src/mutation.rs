@@ -1,30 +1,6 @@
-//! Named ways to break the protocol, for the test of the tests: each must be caught.
-//!
-//! Without the cargo feature `mutations`, which only the unpublished package `dash-shadow-mutants`
-//! has, nothing is ever broken, and the compiler leaves the ways out.
+//! Named ways to break the protocol: see [`dash_engine::mutation`].
 
-#[cfg(feature = "mutations")]
-pub(crate) use active::broken;
-#[cfg(feature = "mutations")]
-pub use active::{hits, set};
-
-macro_rules! mutations {
-    ($($name:ident = $what:literal,)*) => {
-        /// A way to break the protocol.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Mutation {
-            $(#[doc = $what] $name,)*
-        }
-
-        #[cfg(feature = "mutations")]
-        impl Mutation {
-            /// All of them, with what is broken.
-            pub const ALL: &[(Self, &str)] = &[$((Self::$name, $what),)*];
-        }
-    };
-}
-
-mutations! {
+dash_engine::mutations! {
     CommitNotFlushed = "a commit is not flushed",
     PreparedAgain = "a transaction that was prepared is written to while its block is in the shadow",
     ExchangeBeforeFlush = "names are exchanged before the commit is flushed",
@@ -127,41 +103,4 @@ mutations! {
     SuperJournalRemovedEarly = "a super-journal is removed while another database depends on it",
     DecidedNotRead = "who reads does not look whether a transaction over several databases was decided",
     GoneSuperJournalNotFlushed = "a super-journal is believed gone before that is durable",
-}
-
-#[cfg(feature = "mutations")]
-mod active {
-    use super::Mutation;
-    use std::cell::Cell;
-
-    thread_local! {
-        static ACTIVE: Cell<Option<Mutation>> = const { Cell::new(None) };
-        static HITS: Cell<u64> = const { Cell::new(0) };
-    }
-
-    /// Breaks the protocol in this thread from now on; `None` mends it.
-    pub fn set(mutation: Option<Mutation>) {
-        if mutation.is_some() {
-            HITS.set(0);
-        }
-        ACTIVE.set(mutation);
-    }
-
-    /// Whether the protocol is to be broken so.
-    pub(crate) fn broken(mutation: Mutation) -> bool {
-        let broken = ACTIVE.get() == Some(mutation);
-        HITS.set(HITS.get() + u64::from(broken));
-        broken
-    }
-
-    /// How often this thread came to a place that was broken, since the last mutation was set.
-    pub fn hits() -> u64 {
-        HITS.get()
-    }
-}
-
-/// Never.
-#[cfg(not(feature = "mutations"))]
-pub(crate) const fn broken(_: Mutation) -> bool {
-    false
 }

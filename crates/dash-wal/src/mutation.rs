@@ -1,30 +1,8 @@
-//! Named ways to break the protocol, for the test of the tests: each must be caught.
-//!
-//! Without the cargo feature `mutations`, which only the unpublished package `dash-wal-mutants`
-//! has, nothing is ever broken, and the compiler leaves the ways out.
+//! Named ways to break the protocol: see [`dash_engine::mutation`]. Those that are broken in
+//! `dash-log` have the same names there.
 
-#[cfg(feature = "mutations")]
-pub(crate) use active::broken;
-#[cfg(feature = "mutations")]
-pub use active::{hits, set};
-
-macro_rules! mutations {
-    ($($name:ident = $what:literal,)*) => {
-        /// A way to break the protocol.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Mutation {
-            $(#[doc = $what] $name,)*
-        }
-
-        #[cfg(feature = "mutations")]
-        impl Mutation {
-            /// All of them, with what is broken.
-            pub const ALL: &[(Self, &str)] = &[$((Self::$name, $what),)*];
-        }
-    };
-}
-
-mutations! {
+dash_engine::mutations! {
+    => dash_log;
     EndsUnsaid = "a record without the headers of its frames does not say which of them end a commit",
     RecordNotFlushed = "a record is written, and the log not flushed",
     BarrierTakenForCommit = "a checkpoint's flush is taken for that of a commit whose flush was never asked for",
@@ -141,41 +119,4 @@ mutations! {
     FullForgotten = "a record follows a flush of a -wal in memory that found no space",
     HeaderInMemory = "a header of -wal that is to be durable stays in memory",
     GoesOnPoisoned = "the engine goes on after both flushes failed",
-}
-
-#[cfg(feature = "mutations")]
-mod active {
-    use super::Mutation;
-    use std::cell::Cell;
-
-    thread_local! {
-        static ACTIVE: Cell<Option<Mutation>> = const { Cell::new(None) };
-        static HITS: Cell<u64> = const { Cell::new(0) };
-    }
-
-    /// Breaks the protocol in this thread from now on; `None` mends it.
-    pub fn set(mutation: Option<Mutation>) {
-        if mutation.is_some() {
-            HITS.set(0);
-        }
-        ACTIVE.set(mutation);
-    }
-
-    /// Whether the protocol is to be broken so.
-    pub(crate) fn broken(mutation: Mutation) -> bool {
-        let broken = ACTIVE.get() == Some(mutation);
-        HITS.set(HITS.get() + u64::from(broken));
-        broken
-    }
-
-    /// How often this thread came to a place that was broken, since the last mutation was set.
-    pub fn hits() -> u64 {
-        HITS.get()
-    }
-}
-
-/// Never.
-#[cfg(not(feature = "mutations"))]
-pub(crate) const fn broken(_: Mutation) -> bool {
-    false
 }

@@ -4,7 +4,6 @@
 //! no frame was written twice: SQLite writes a spilled page's frame again in place, and all headers
 //! behind it, until the transaction is committed, so what was written first is not what counts.
 
-use crate::connection::durable::Means;
 use crate::connection::state::Connection;
 use crate::context::{Generation, RecordContext, WAL_HEADER, salts_word};
 use crate::frames::{FRAME_HEADER, FrameHeader, frame_offset, frame_size};
@@ -15,9 +14,9 @@ use crate::shared::commits::Record;
 use crate::shared::coordination::Word;
 use crate::shared::durable::unpack;
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_log::file::LogFile;
 use dash_log::format::Form;
 use dash_log::record::WINDOW_START;
+use dash_log::session::Means;
 use dash_storage::Storage;
 use std::sync::Arc;
 
@@ -51,7 +50,7 @@ impl<S: Storage> Connection<S> {
         let mut commits = 0;
         let written = if first > last {
             // They are written; only the flush is missing.
-            self.flush_log(leader).map(|()| Written::Durable(0))
+            self.session.flush(leader).map(|()| Written::Durable(0))
         } else {
             let batch = Batch { page, first, last };
             self.read_back(leader, batch)?;
@@ -79,9 +78,7 @@ impl<S: Storage> Connection<S> {
             // and what it was to make durable is so in `-wal` (WAL-9).
             Err(Error::OutOfMemory) => Err(Error::OutOfMemory),
             Err(error) => {
-                self.note_failed_flush(&error);
-                self.skip_sequence();
-                self.coordination.set(Word::LogUnflushed, 0);
+                self.log_failed(&error);
                 self.flush_wal(leader, last)
             }
         }
@@ -90,18 +87,18 @@ impl<S: Storage> Connection<S> {
     /// Reads frames of `-wal`.
     fn read_back(&mut self, leader: &mut Leader<S>, batch: Batch) -> Result<()> {
         let size = usize::try_from(frame_size(batch.page)).map_err(|_| Error::OutOfMemory)?;
-        if self.own.take_whole((batch.first, batch.last), size, &mut leader.frames) {
+        if self.own.take_whole((batch.first, batch.last), size, &mut leader.kept.read) {
             return Ok(());
         }
         let page = batch.page;
         let count = u64::from(batch.last - batch.first + 1);
         let len = count * frame_size(page);
         let len = usize::try_from(len).map_err(|_| Error::OutOfMemory)?;
-        let more = len.saturating_sub(leader.frames.len());
-        leader.frames.try_reserve(more).map_err(|_| Error::OutOfMemory)?;
-        leader.frames.resize(len, 0);
+        let more = len.saturating_sub(leader.kept.read.len());
+        leader.kept.read.try_reserve(more).map_err(|_| Error::OutOfMemory)?;
+        leader.kept.read.resize(len, 0);
         let name = Arc::clone(self.names.shown_wal());
-        let whole = self.wal()?.read_exact(&mut leader.frames, frame_offset(batch.first, page));
+        let whole = self.wal()?.read_exact(&mut leader.kept.read, frame_offset(batch.first, page));
         match whole.during(Operation::Read, &name)? {
             true => Ok(()),
             false => Err(self.strange("it is shorter than the index says")),
@@ -123,7 +120,7 @@ impl<S: Storage> Connection<S> {
         };
         let size = usize::try_from(frame_size(page)).map_err(|_| Error::OutOfMemory)?;
         let is_short = self.begin_record(leader, page, &context, size)?;
-        for (number, frame) in (batch.first..).zip(leader.frames.chunks_exact(size)) {
+        for (number, frame) in (batch.first..).zip(leader.kept.read.chunks_exact(size)) {
             let (header, image) = frame.split_at(FRAME_HEADER);
             let Ok(bytes) = header.try_into() else { continue };
             let parsed = FrameHeader::decode(bytes);
@@ -131,31 +128,33 @@ impl<S: Storage> Connection<S> {
             if parsed.salts != salts && !broken(Mutation::SaltsNotChecked) {
                 return Err(self.strange("a visible frame has other salts"));
             }
-            let before = leader.window.last.get(&parsed.page).copied();
+            let before = leader.kept.window.last.get(&parsed.page).copied();
             let old = match before {
                 None => None,
-                Some(at) if at >= batch.first => image_in(&leader.frames, at - batch.first, size),
-                Some(at) if leader.holds(at, size) => {
-                    image_in(&leader.before, at - leader.window.before, size)
+                Some(at) if at >= batch.first => {
+                    image_in(&leader.kept.read, at - batch.first, size)
+                }
+                Some(at) if leader.kept.holds(at, size) => {
+                    image_in(&leader.kept.before, at - leader.kept.window.before, size)
                 }
                 Some(at) => {
-                    leader.old.resize(size - FRAME_HEADER, 0);
+                    leader.kept.old.resize(size - FRAME_HEADER, 0);
                     let place = frame_offset(at, page) + FRAME_HEADER as u64;
                     let wal = self.wal.as_ref().ok_or(Error::OutOfMemory)?;
-                    let whole = wal.read_exact(&mut leader.old, place);
+                    let whole = wal.read_exact(&mut leader.kept.old, place);
                     whole.during(Operation::Read, self.names.shown_wal())?;
-                    Some(&leader.old[..])
+                    Some(&leader.kept.old[..])
                 }
             };
             let meta = if is_short { &[] } else { header };
             leader.builder.push(parsed.page, meta, old, image)?;
             commits += u32::from(parsed.is_commit());
-            leader.window.last.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-            leader.window.last.insert(parsed.page, number);
-            leader.window.upto = number;
+            leader.kept.window.last.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+            leader.kept.window.last.insert(parsed.page, number);
+            leader.kept.window.upto = number;
         }
-        std::mem::swap(&mut leader.frames, &mut leader.before);
-        leader.window.before = batch.first;
+        std::mem::swap(&mut leader.kept.read, &mut leader.kept.before);
+        leader.kept.window.before = batch.first;
         self.statistics.frames += u64::from(batch.last - batch.first + 1);
         Ok(commits)
     }
@@ -169,9 +168,9 @@ impl<S: Storage> Connection<S> {
         context: &RecordContext,
         size: usize,
     ) -> Result<bool> {
-        let form = leader.log.as_ref().map_or(Form::Sectors, LogFile::form);
+        let form = leader.form();
         let is_short = form == Form::Lines && context.start.is_none();
-        let headers = leader.frames.chunks_exact(size).filter_map(|frame| frame.first_chunk());
+        let headers = leader.kept.read.chunks_exact(size).filter_map(|frame| frame.first_chunk());
         let (mut bytes, meta) = match is_short {
             true => (context.encode_short(), 0),
             false => (context.encode(), FRAME_HEADER),
@@ -196,7 +195,7 @@ impl<S: Storage> Connection<S> {
         } else {
             u32::try_from(self.coordination.get(Word::WindowFrame)).unwrap_or(u32::MAX)
         };
-        let window = &mut leader.window;
+        let window = &mut leader.kept.window;
         let known =
             window.generation == generation && window.first == first && window.upto < batch.first;
         if !known || starts {
@@ -205,10 +204,10 @@ impl<S: Storage> Connection<S> {
         }
         for number in window.upto + 1..batch.first {
             let page = self.page_of(number, batch.page)?;
-            leader.window.last.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-            leader.window.last.insert(page, number);
+            leader.kept.window.last.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+            leader.kept.window.last.insert(page, number);
         }
-        leader.window.upto = batch.first - 1;
+        leader.kept.window.upto = batch.first - 1;
         Ok(())
     }
 
@@ -238,62 +237,24 @@ impl<S: Storage> Connection<S> {
         carried: u32,
     ) -> Result<Written> {
         self.seal_wal()?;
-        let Leader { log, builder, window, .. } = leader;
-        let log = log.as_mut().ok_or(Error::OutOfMemory)?;
-        let blocks = builder.finish(log.block())?;
-        let len = blocks.len() as u64;
-        let start = self.coordination.get(Word::Window);
-        let oldest = start.checked_sub(1).filter(|_| !broken(Mutation::WrapsOverWindow));
-        let Some(place) = self.room_for(log, len, oldest) else {
-            *window = Window::default();
-            return Ok(Written::Full);
-        };
         let c = &self.coordination;
-        c.set(Word::Writes, c.get(Word::Sequence) + 1);
-        // The head may have been written just before, and is no part of this write. No record may
-        // be on the device behind a head that calls the log one at rest (LOG-12).
-        let asked = means == Means::Write && broken(Mutation::FirstRecordNotFlushed);
-        let means = if start == 0 && !asked { Means::Flush } else { means };
-        let early = broken(Mutation::WordsBeforeFlush);
-        if early {
-            publish(c, place, len, window.first, carried);
-        }
-        let unflushed = match means {
-            Means::Device => log.write_durable(blocks, place).map(|()| false),
-            Means::Flush if broken(Mutation::RecordNotFlushed) => {
-                log.write(blocks, place).map(|()| false)
+        let oldest = c.get(Word::Window).checked_sub(1);
+        let oldest = oldest.filter(|_| !broken(Mutation::WrapsOverWindow));
+        let written = self.session.write(leader, means, oldest, |frames| {
+            let starts = c.get(Word::Window) == 0;
+            let before = if starts { 0 } else { c.get(Word::Carried) };
+            c.set(Word::Carried, before + u64::from(carried));
+            if starts {
+                c.set(Word::WindowFrame, u64::from(frames.window.first));
             }
-            Means::Flush => log.write_and_flush(blocks, place).map(|()| false),
-            Means::Write => log.write(blocks, place).map(|()| true),
-        };
-        if unflushed.is_err() {
-            *window = Window::default();
-        }
-        let unflushed = unflushed?;
-        self.statistics.records += 1;
-        self.statistics.log_bytes += len;
-        self.statistics.log_flushes += u64::from(means != Means::Write);
-        if !early {
-            publish(c, place, len, window.first, carried);
-        }
-        if unflushed {
-            c.set(Word::LogUnflushed, 1);
-        } else if means == Means::Flush {
-            c.set(Word::LogUnflushed, 0);
-        }
+            c.set(Word::HeadVoid, 0);
+        });
+        let Some(len) = written? else { return Ok(Written::Full) };
         // Before the word that whoever comes after a death goes by: the next record must not have
         // these frames again, against images that are no more the last ones (WAL-7).
         c.set_durable(last.max(c.durable().frame));
         c.set(Word::Writes, 0);
         Ok(Written::Durable(u32::try_from(len).unwrap_or(u32::MAX)))
-    }
-
-    /// Flushes records that were left in the device's cache.
-    fn flush_log(&mut self, leader: &mut Leader<S>) -> Result<()> {
-        self.statistics.log_flushes += 1;
-        leader.log.as_ref().map_or(Ok(()), LogFile::flush)?;
-        self.coordination.set(Word::LogUnflushed, 0);
-        Ok(())
     }
 
     /// The log is full within a generation, and can't grow: everything is made durable in `-wal`,
@@ -322,15 +283,11 @@ impl<S: Storage> Connection<S> {
         self.statistics.failed_flushes += 1;
     }
 
-    /// The number of a record that may be in the log, unfinished, is not used again: two records of
-    /// one number would contradict each other (WAL-9).
-    pub(crate) fn skip_sequence(&self) {
-        let c = &self.coordination;
-        if !broken(Mutation::SequenceReused) {
-            c.set(Word::Sequence, c.get(Word::Sequence) + 1);
-        }
-        c.set(Word::Writes, 0);
-        c.set(Word::Window, 0);
+    /// The same, and the record that was to be written is given up.
+    pub(super) fn log_failed(&mut self, error: &Error) {
+        self.note_failed_flush(error);
+        self.session.skip_sequence();
+        self.coordination.set(Word::LogUnflushed, 0);
     }
 
     /// The generation that `-wal` is in, by the header that is there.
@@ -366,25 +323,4 @@ impl<S: Storage> Connection<S> {
 fn image_in(frames: &[u8], index: u32, size: usize) -> Option<&[u8]> {
     let from = usize::try_from(index).ok()?.checked_mul(size)?;
     frames.get(from + FRAME_HEADER..from + size)
-}
-
-/// Says where the newest record ends. Only once it is flushed: whoever leads after a death finds
-/// the log as it was before the unfinished record (WAL-7).
-fn publish<F: dash_storage::File>(
-    c: &crate::shared::coordination::Coordination<F>,
-    place: u64,
-    len: u64,
-    first_frame: u32,
-    carried: u32,
-) {
-    // Before the window is there: whoever sees that sees what is in it.
-    let before = if c.get(Word::Window) == 0 { 0 } else { c.get(Word::Carried) };
-    c.set(Word::Carried, before + u64::from(carried));
-    if c.get(Word::Window) == 0 {
-        c.set(Word::WindowFrame, u64::from(first_frame));
-        c.set(Word::Window, place + 1);
-    }
-    c.set(Word::HeadVoid, 0);
-    c.set(Word::Position, place + len);
-    c.set(Word::Sequence, c.get(Word::Sequence) + 1);
 }

@@ -24,8 +24,6 @@ use crate::process::{Leader, Window};
 use crate::shared::coordination::Word;
 use crate::shared::durable::unpack;
 use dash_engine::error::{Error, Result};
-use dash_log::file::LogFile;
-use dash_log::format::Form;
 use dash_log::record::{CARRYING, WINDOW_START};
 use dash_storage::Storage;
 
@@ -52,7 +50,7 @@ impl<S: Storage> Connection<S> {
             return Ok(None);
         }
         let size = usize::try_from(frame_size(batch.page)).map_err(|_| Error::OutOfMemory)?;
-        let frames: Vec<_> = ends(&leader.frames, batch.first, size).collect();
+        let frames: Vec<_> = ends(&leader.kept.read, batch.first, size).collect();
         let Some(&(last, header)) = frames.last() else { return Ok(None) };
         let salts = unpack(self.coordination.get(Word::Salts));
         if last != batch.last || FrameHeader::decode(&header).salts != salts {
@@ -70,7 +68,7 @@ impl<S: Storage> Connection<S> {
             return Ok(None);
         }
         let Some(annotation) = self.annotation_of(&said) else { return Ok(None) };
-        let Some(made) = Made::of(&leader.frames, size) else { return Ok(None) };
+        let Some(made) = Made::of(&leader.kept.read, size) else { return Ok(None) };
         // Nothing of it is said again.
         drop(self.process.notes.take(frames.iter().copied()));
         let commits = u32::try_from(said.len()).unwrap_or(u32::MAX);
@@ -109,14 +107,13 @@ impl<S: Storage> Connection<S> {
         };
         let flags = CARRYING | if starts { WINDOW_START } else { 0 };
         let sequence = self.coordination.get(Word::Sequence) + 1;
-        let form = leader.log.as_ref().map_or(Form::Sectors, LogFile::form);
-        leader.builder.set_form(form);
+        leader.builder.set_form(leader.form());
         let (id, bytes) = (leader.id, context.encode());
         leader.builder.begin(id, sequence, flags, batch.page, 0, &bytes)?;
         leader.builder.annotate(&carrying.annotation)?;
         // No difference follows in this window.
         let (first, upto) = (batch.first, batch.last);
-        leader.window = Window { generation, first, upto, ..Window::default() };
+        leader.kept.window = Window { generation, first, upto, ..Window::default() };
         self.coordination.set(Word::CarriedBy, carrying.runner.word());
         self.statistics.carried += u64::from(carrying.commits);
         Ok(carrying.commits)

@@ -10,12 +10,13 @@ use crate::frames;
 use crate::index::Index;
 use crate::mutation::{Mutation, broken};
 use crate::options::{Barrier, Durability};
-use crate::process::{Leader, LogMedium};
+use crate::process::Leader;
 use crate::shared::coordination::Word;
 use crate::shared::durable::{pack, unpack};
 use crate::shared::locks;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_log::group::{Group, Turn};
+use dash_log::session::{LogMedium, Means};
 use dash_storage::{File, LockKind, Storage};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,17 +43,6 @@ const SUM_ATTEMPTS: usize = 50;
 /// For how long it is waited for each time.
 const SUM_PAUSE: Duration = Duration::from_millis(1);
 
-/// What a flush is to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Means {
-    /// Write a record and flush the log.
-    Flush,
-    /// Write it through the device's cache.
-    Device,
-    /// Write it, and leave it in the device's cache.
-    Write,
-}
-
 impl<S: Storage> Connection<S> {
     /// A commit, as durable as was chosen; whether anything was to be done for that. `synced`:
     /// SQLite has asked for a flush of it.
@@ -72,9 +62,9 @@ impl<S: Storage> Connection<S> {
             );
         }
         self.coordination.set(Word::Promised, 1);
-        let records = self.statistics.records + self.statistics.wal_flushes;
+        let records = self.session.counts.records + self.statistics.wal_flushes;
         self.make_durable(own.number, means)?;
-        if records == self.statistics.records + self.statistics.wal_flushes {
+        if records == self.session.counts.records + self.statistics.wal_flushes {
             self.statistics.helped += 1;
         }
         Ok(true)
@@ -84,7 +74,7 @@ impl<S: Storage> Connection<S> {
     /// commits were durable by somebody else's flush.
     #[must_use]
     pub fn flushes_and_waits(&self) -> u64 {
-        let told = &self.statistics;
+        let told = self.counted();
         told.log_flushes + told.wal_flushes + told.directory_flushes + told.helped
     }
 
@@ -195,7 +185,7 @@ impl<S: Storage> Connection<S> {
         act: impl FnOnce(&mut Self, &mut Leader<S>) -> Result<T>,
     ) -> Result<Option<T>> {
         let process = Arc::clone(&self.process);
-        let Some(mut leader) = process.try_lead() else { return Ok(None) };
+        let Some(mut leader) = process.leading.try_lead() else { return Ok(None) };
         // Nobody outside this process has such a database open.
         if self.memory.is_some() && !broken(Mutation::OthersLetIn) {
             return act(self, &mut leader).map(Some);
@@ -257,7 +247,7 @@ impl<S: Storage> Connection<S> {
         let bytes = frames * frames::frame_size(page);
         if self.coordination.get(Word::Writes) != 0 {
             // Whoever wrote it died: see there.
-            self.skip_sequence();
+            self.session.skip_sequence();
             return self.flush_wal(leader, end);
         }
         if !self.coordination.is(Word::Session) {

@@ -19,9 +19,9 @@ use crate::stamp::Stamp;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_exact;
 use dash_engine::memory::zeros;
-use dash_log::file::LogFile;
 use dash_log::head::State;
 use dash_log::record::WINDOW_START;
+use dash_log::session::Means;
 use dash_storage::Storage;
 
 impl<S: Storage> Connection<S> {
@@ -135,51 +135,41 @@ impl<S: Storage> Connection<S> {
             carried: None,
             start: Some(generation),
         };
+        let bytes = context.encode();
         for _ in 0..3 {
             if self.coordination.get(Word::Writes) != 0 {
-                self.skip_sequence();
+                self.session.skip_sequence();
                 self.flush_wal_file()?;
             }
             let c = &self.coordination;
-            let Leader { log, builder, id, .. } = leader;
-            let log = log.as_mut().ok_or(Error::OutOfMemory)?;
-            let sequence = c.get(Word::Sequence) + 1;
-            let page = page_of(&generation.header);
-            builder.set_form(log.form());
-            builder.begin(*id, sequence, WINDOW_START, page, 0, &context.encode())?;
-            let blocks = builder.finish(log.block())?;
-            let len = blocks.len() as u64;
+            let (sequence, page) = (c.get(Word::Sequence) + 1, page_of(&generation.header));
+            leader.builder.set_form(leader.form());
+            leader.builder.begin(leader.id, sequence, WINDOW_START, page, 0, &bytes)?;
             let oldest = c.get(Word::Window).checked_sub(1);
             let oldest = oldest.filter(|_| !broken(Mutation::GenerationOverFullRing));
-            let Some(place) = self.room_for(log, len, oldest) else {
-                self.flush_wal_file()?;
-                self.coordination.set(Word::Window, 0);
-                continue;
-            };
-            let c = &self.coordination;
-            c.set(Word::Writes, sequence);
-            let mut written = log.write(blocks, place);
-            if written.is_ok() && !broken(Mutation::GenerationNotFlushed) {
-                self.statistics.log_flushes += 1;
-                written = log.flush();
+            let flushed = !broken(Mutation::GenerationNotFlushed);
+            let means = if flushed { Means::Flush } else { Means::Write };
+            let written = self.session.write(leader, means, oldest, |_| {
+                c.set(Word::Window, 0);
+                c.set(Word::Carried, 0);
+                c.set(Word::WindowFrame, 1);
+            });
+            match written {
+                Ok(Some(_)) => {
+                    c.set(Word::Writes, 0);
+                    return Ok(true);
+                }
+                Ok(None) => {
+                    self.flush_wal_file()?;
+                    self.coordination.set(Word::Window, 0);
+                }
+                Err(Error::OutOfMemory) => return Err(Error::OutOfMemory),
+                Err(error) => {
+                    self.log_failed(&error);
+                    self.flush_wal_file()?;
+                    return Ok(false);
+                }
             }
-            if let Err(error) = written {
-                self.note_failed_flush(&error);
-                self.skip_sequence();
-                self.coordination.set(Word::LogUnflushed, 0);
-                self.flush_wal_file()?;
-                return Ok(false);
-            }
-            self.statistics.records += 1;
-            self.statistics.log_bytes += len;
-            c.set(Word::LogUnflushed, 0);
-            c.set(Word::Carried, 0);
-            c.set(Word::Window, place + 1);
-            c.set(Word::WindowFrame, 1);
-            c.set(Word::Position, place + len);
-            c.set(Word::Sequence, sequence);
-            c.set(Word::Writes, 0);
-            return Ok(true);
         }
         Ok(false)
     }
@@ -211,10 +201,8 @@ impl<S: Storage> Connection<S> {
         header[20..24].copy_from_slice(&salts[1].to_be_bytes());
         let context = HeadContext::Void(self.generation(&header));
         self.write_head(leader, State::Clean, &context)?;
-        self.statistics.log_flushes += 1;
-        leader.log.as_ref().map_or(Ok(()), LogFile::flush)?;
+        self.session.flush(leader)?;
         self.coordination.set(Word::Window, 0);
-        self.coordination.set(Word::LogUnflushed, 0);
         self.coordination.set(Word::HeadVoid, 1);
         Ok(())
     }
@@ -227,8 +215,7 @@ impl<S: Storage> Connection<S> {
         }
         self.open_log(leader)?;
         self.write_head(leader, State::Clean, &HeadContext::Nothing)?;
-        self.statistics.log_flushes += 1;
-        leader.log.as_ref().map_or(Ok(()), LogFile::flush)?;
+        self.session.flush(leader)?;
         self.coordination.set(Word::HeadVoid, 0);
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! The wal-index (`xShm*`): SQLite's memory, and its locks.
 
-use crate::connection::durable::Means;
 use crate::connection::state::Connection;
 use crate::index::{self, Index};
 use crate::mutation::{Mutation, broken};
@@ -8,6 +7,7 @@ use crate::rights::explained;
 use crate::shared::coordination::Word;
 use crate::shared::locks::OPEN;
 use dash_engine::error::{Context, Error, Operation, Result};
+use dash_log::session::Means;
 use dash_storage::{File, LockKind, Storage};
 use std::ops::Range;
 use std::ptr::NonNull;

@@ -13,7 +13,6 @@
 //! | `append` | frames into the log |
 //! | `carry` | statements in the place of frames |
 //! | `committed` | the database as of the newest commit |
-//! | `room` | where in the log they go |
 //! | `stock` | the way without the log: a flush of `-wal` |
 //! | `placing`, `target` | where the log lies, and where a person wants it |
 //! | `session` | beginning to use the log |
@@ -40,7 +39,6 @@ pub(crate) mod open;
 mod own;
 mod placing;
 pub(crate) mod rest;
-mod room;
 mod said;
 mod session;
 pub(crate) mod state;

@@ -22,6 +22,7 @@ use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::memory::{OPENING, headroom};
 use dash_engine::open::{ATTEMPTS, replaced};
 use dash_engine::totals::Told;
+use dash_log::session::Session;
 use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
 use std::ffi::OsString;
 use std::path::Path;
@@ -94,6 +95,10 @@ impl<S: Storage> Connection<S> {
             place: Place::beside(&directory, &names),
             directory,
             names,
+            session: Session::new(
+                coordination.words(),
+                options.tuning.ring_min..=options.tuning.ring_max,
+            ),
             coordination,
             index: None,
             inherited: None,

@@ -4,7 +4,6 @@ use crate::connection::state::Connection;
 use crate::connection::target::{Target, target};
 use crate::mutation::{Mutation, broken};
 use crate::place::{self, Place};
-use crate::process::LogMedium;
 use crate::recovery::Choice;
 use crate::shared::coordination::Word;
 use crate::strayed::{Strayed, refusal, refusal_to_join};
@@ -169,7 +168,7 @@ impl<S: Storage> Connection<S> {
                     }
                     let id = self.coordination.get(Word::LogId);
                     let is_it = head.is_ok_and(|head| head.id == id);
-                    self.process.set_medium(LogMedium::of(&log));
+                    self.process.leading.set_medium(&log);
                     (!is_it).then_some(Strayed::Foreign)
                 }
             },

@@ -23,7 +23,6 @@ use crate::shared::coordination::Word;
 use crate::shared::durable::pack;
 use crate::shared::locks::REST;
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_log::file::LogFile;
 use dash_log::head::State;
 use dash_storage::{File, LockKind, Storage};
 use std::ops::Range;
@@ -273,16 +272,10 @@ impl<S: Storage> Connection<S> {
         }
         self.open_log(leader)?;
         self.write_head(leader, State::Clean, &self.closed())?;
-        self.statistics.log_flushes += 1;
-        leader.log.as_ref().map_or(Ok(()), LogFile::flush)?;
-        for word in [
-            Word::Window,
-            Word::LogUnflushed,
-            Word::HeadVoid,
-            Word::StockCommits,
-            Word::Session,
-            Word::WithoutLog,
-        ] {
+        self.session.flush(leader)?;
+        for word in
+            [Word::Window, Word::HeadVoid, Word::StockCommits, Word::Session, Word::WithoutLog]
+        {
             self.coordination.set(word, 0);
         }
         Ok(())

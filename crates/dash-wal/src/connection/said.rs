@@ -61,7 +61,7 @@ impl<S: Storage> Connection<S> {
     /// from `first` on.
     pub(crate) fn annotate(&self, leader: &mut Leader<S>, page: u32, first: u32) -> Result<()> {
         let size = usize::try_from(frame_size(page)).map_err(|_| Error::OutOfMemory)?;
-        let mut items = self.process.notes.take(ends(&leader.before, first, size));
+        let mut items = self.process.notes.take(ends(&leader.kept.before, first, size));
         let Some(log) = leader.log.as_ref().filter(|_| !items.is_empty()) else { return Ok(()) };
         if broken(Mutation::AnnotationAddsBlocks) {
             items.iter_mut().for_each(|(_, _, full)| *full = true);

@@ -6,7 +6,7 @@ use crate::connection::state::Connection;
 use crate::context::HeadContext;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
-use crate::process::{Leader, LogMedium};
+use crate::process::Leader;
 use crate::shared::coordination::Word;
 use crate::strayed::{Strayed, refusal};
 use crate::whose::Whose;
@@ -130,7 +130,7 @@ impl<S: Storage> Connection<S> {
         if broken(Mutation::SessionBeginsElsewhere) {
             self.coordination.set(Word::Position, 12 << 10);
         }
-        self.process.set_medium(LogMedium::of(log));
+        self.process.leading.set_medium(log);
         Ok(true)
     }
 
@@ -269,7 +269,7 @@ impl<S: Storage> Connection<S> {
         }
         let adopted = self.adopt_log(leader)?;
         if let Some(log) = &leader.log {
-            self.process.set_medium(LogMedium::of(log));
+            self.process.leading.set_medium(log);
         }
         match adopted {
             true => Ok(()),

@@ -12,12 +12,13 @@ use crate::names::Names;
 use crate::notes::Saying;
 use crate::options::{Barrier, Durability, Tuning};
 use crate::place::Place;
-use crate::process::{LogMedium, Process};
+use crate::process::Process;
 use crate::shared::coordination::{Coordination, TOTALS, Word};
 use crate::statistics::Statistics;
 use dash_engine::error::{Error, Result};
 use dash_engine::handover::Turn;
 use dash_engine::totals::Told;
+use dash_log::session::{LogMedium, Session};
 use dash_storage::{File, Storage};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub struct Connection<S: Storage> {
     pub(crate) names: Names,
     /// Where the log lies.
     pub(crate) place: Place<S>,
+    pub(crate) session: Session<S>,
     pub(crate) database: DatabaseFile<S::File>,
     /// Nobody has seen a byte in it yet.
     pub(crate) may_be_empty: bool,
@@ -257,10 +259,16 @@ impl<S: Storage> Connection<S> {
         Statistics { log, direct, log_size, window: window * log, ..self.counted() }
     }
 
-    /// The counters, with what `-wal` has counted since SQLite opened it.
+    /// The counters, with what the log has counted, and `-wal` since SQLite opened it.
     pub(crate) fn counted(&self) -> Statistics {
         let written = self.wal.as_ref().map_or(0, WalFile::written);
-        Statistics { wal_file_bytes: self.statistics.wal_file_bytes + written, ..self.statistics }
+        let (counts, mut all) = (&self.session.counts, self.statistics);
+        all.records += counts.records;
+        all.log_bytes += counts.bytes;
+        all.log_flushes += counts.flushes;
+        all.growths += counts.growths;
+        all.wal_file_bytes += written;
+        all
     }
 
     /// The counters of all connections, of any process, since the first of the present ones opened
@@ -280,7 +288,7 @@ impl<S: Storage> Connection<S> {
     /// What the log is written to; `None`: it is not in use, or not by this process yet.
     #[must_use]
     pub fn log_medium(&self) -> Option<LogMedium> {
-        self.process.medium().filter(|_| self.coordination.is(Word::Session))
+        self.process.leading.medium().filter(|_| self.coordination.is(Word::Session))
     }
 
     /// `-wal`.

@@ -4,7 +4,6 @@
 //! those after a flush of the log that failed. Whatever is in `-wal` by then is durable there, and
 //! the log's window ends: the next record starts one (WAL-9).
 
-use crate::connection::durable::Means;
 use crate::connection::state::{CommitFrame, Connection};
 use crate::context::salts_of;
 use crate::mutation::{Mutation, broken};
@@ -12,6 +11,7 @@ use crate::process::Leader;
 use crate::shared::coordination::Word;
 use crate::shared::durable::{pack, unpack};
 use dash_engine::error::{Context, Error, Operation, Result};
+use dash_log::session::Means;
 use dash_storage::{Directory, Storage};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;

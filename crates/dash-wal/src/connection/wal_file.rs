@@ -77,7 +77,7 @@ impl<S: Storage> Connection<S> {
     pub fn wal_close(&mut self) -> Result<()> {
         self.own = OwnFrames::default();
         self.unsay();
-        self.statistics = self.counted();
+        self.statistics.wal_file_bytes = self.counted().wal_file_bytes;
         self.wal = None;
         self.transaction =
             Transaction { undeferred: self.transaction.undeferred, ..Transaction::default() };

@@ -13,6 +13,7 @@ use dash_engine::copied::Copied;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_padded;
 use dash_engine::totals;
+use dash_log::session::{self, Words};
 use dash_storage::{File, FileId, SharedMemory};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -179,6 +180,20 @@ pub(crate) enum Word {
     FlushFailed = 56,
 }
 
+/// Where the log's words are.
+fn of_log(word: session::Word) -> usize {
+    use session::Word as Of;
+    let word = match word {
+        Of::Position => Word::Position,
+        Of::Sequence => Word::Sequence,
+        Of::Window => Word::Window,
+        Of::Ring => Word::Ring,
+        Of::Unflushed => Word::LogUnflushed,
+        Of::Writes => Word::Writes,
+    };
+    word as usize
+}
+
 /// The database whose coordination file begins so.
 pub(crate) fn databases(head: &Head) -> [Option<FileId>; 2] {
     match head[Word::Magic as usize] == MARK {
@@ -269,6 +284,11 @@ impl<F: File> Coordination<F> {
     pub fn map(file: F) -> Result<Self> {
         let memory = file.shared_memory(WORDS).during(Operation::Map, "the coordination file")?;
         Ok(Self { file, memory: Arc::new(memory), entry: None, process: std::process::id() })
+    }
+
+    /// What it tells of the log.
+    pub fn words(&self) -> Words<F::Memory> {
+        Words::new(Arc::clone(&self.memory), of_log)
     }
 
     pub fn word(&self, word: Word) -> &AtomicU64 {

@@ -1,0 +1,59 @@
+//! The words that tell of the log in the memory that all processes share. They are written by the
+//! holder of the log's lock only, and only after the flush of what they speak of (WAL-7): the next
+//! one to hold it after a death finds the log as it was before the unfinished record.
+
+use dash_storage::SharedMemory;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
+
+/// A word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Word {
+    /// Position behind the newest record, in bytes from the ring's beginning.
+    Position,
+    /// Sequence of the newest record.
+    Sequence,
+    /// 1 + the position from which on records are retained, which is that of the window's first one
+    /// or before; 0: there is no window, and the next record starts one.
+    Window,
+    /// Bytes of the ring.
+    Ring,
+    /// 1: a record was written and not flushed.
+    Unflushed,
+    /// Sequence of the record that is being written; 0: none. Not 0 under a fresh lock: the one that
+    /// wrote it died.
+    Writes,
+}
+
+/// An engine's words, of which some are the log's.
+pub struct Words<M> {
+    memory: Arc<M>,
+    index: fn(Word) -> usize,
+}
+
+impl<M: SharedMemory> Words<M> {
+    /// Those in `memory`; `index` answers where each is.
+    pub fn new(memory: Arc<M>, index: fn(Word) -> usize) -> Self {
+        Self { memory, index }
+    }
+
+    fn word(&self, word: Word) -> &AtomicU64 {
+        self.memory.word((self.index)(word))
+    }
+
+    /// What it is.
+    pub fn get(&self, word: Word) -> u64 {
+        self.word(word).load(SeqCst)
+    }
+
+    /// Changes it.
+    pub fn set(&self, word: Word, value: u64) {
+        self.word(word).store(value, SeqCst);
+    }
+
+    /// Whether a flag is set.
+    pub fn is(&self, word: Word) -> bool {
+        self.get(word) != 0
+    }
+}
