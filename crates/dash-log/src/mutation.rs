@@ -2,5 +2,9 @@
 //! engine that is tried with it.
 
 dash_engine::mutations! {
-    BeginningNotKept, FirstRecordNotFlushed, RecordNotFlushed, SequenceReused, WordsBeforeFlush,
+    AlienLogTaken, BeginningNotKept, CommitFailsForLog, CopiedSignTaken, DirectoryNotFlushed,
+    FirstRecordNotFlushed, ForeignLogTaken, HalfMadeTaken, HeadNotDurable, JoinsWithoutLog,
+    LogNotNamed, LostPlaceEmpty, MadeUnasked, MovedBehindFence, PlantedSignFollowed,
+    RecordNotFlushed, RetiredEarly, SequenceReused, SessionBeginsElsewhere, SignNotChecked,
+    SignNotMade, WordsBeforeFlush,
 }

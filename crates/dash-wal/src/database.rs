@@ -71,11 +71,6 @@ impl<F: File> DatabaseFile<F> {
         Ok(self.file.metadata().during(Operation::Stat, &self.name)?.len)
     }
 
-    /// Makes what was written durable (`fdatasync`).
-    pub(crate) fn metadata(&self) -> Result<dash_storage::Metadata> {
-        self.file.metadata().during(Operation::Stat, &self.name)
-    }
-
     /// `xSync`.
     pub(crate) fn sync(&self) -> Result<()> {
         self.file.flush().during(Operation::Flush, &self.name)

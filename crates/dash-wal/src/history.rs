@@ -9,13 +9,12 @@ use crate::context::{Generation, RecordContext, page_of};
 use crate::frames::{FrameHeader, frame_size};
 use crate::logged::Frames;
 use crate::names::Names;
-use crate::place::{self, Place};
-use crate::strayed::refusal;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::open::open_if_there;
 use dash_log::images::Images;
 use dash_log::scan::{RecordPlace, Scan};
-use dash_storage::{File, OpenMode, Storage};
+use dash_log::session::Place;
+use dash_storage::{OpenMode, Storage};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -64,15 +63,19 @@ impl History {
     /// elsewhere and strayed (WAL-26);
     /// [`Error::Corrupt`] for what no crash leaves.
     pub fn read<S: Storage>(storage: &S, path: &Path) -> Result<Option<Self>> {
-        let (folder, mut names) = Names::split(path)?;
+        let (folder, names) = Names::split(path)?;
         let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
-        let place = find(storage, directory, &mut names)?;
-        let opened = place.open_to_read()?.map_err(|strayed| refusal(&names, strayed))?;
+        let db = open_if_there::<S>(&directory, &names.db, OpenMode::Read)?.map(Arc::new);
+        let mut place = Place::beside(&Arc::new(directory), (*names).clone(), db.as_ref());
+        if let Some(strayed) = place.follow(storage)? {
+            return Err(place.refusal(strayed));
+        }
+        let opened = place.open_to_read()?.map_err(|strayed| place.refusal(strayed))?;
         let Some(log) = opened else { return Ok(None) };
         let mut attempts = 0;
         loop {
             attempts += 1;
-            match Scan::examine(log.read_all()?, names.shown_log()) {
+            match Scan::examine(log.read_all()?, place.names.shown_log()) {
                 // Some of it may have been read before it was overwritten, and some after.
                 Err(Error::Corrupt(_)) if attempts < ATTEMPTS => {}
                 Err(error) => return Err(error),
@@ -329,27 +332,6 @@ impl Start {
         }
         let header = page(1)?.is_some_and(|first| stamp.is_header_of(&first));
         Ok(header && (stamp.page == 0 || page(stamp.page)?.is_some_and(|it| stamp.is_page(&it))))
-    }
-}
-
-/// Where the log is.
-fn find<S: Storage>(storage: &S, directory: S::Directory, names: &mut Names) -> Result<Place<S>> {
-    let directory = Arc::new(directory);
-    let Some(db) = open_if_there::<S>(&directory, &names.db, OpenMode::Read)? else {
-        return Ok(Place::beside(&directory, names));
-    };
-    let sign = place::read::<S>(&directory, names, &db)?;
-    let sign = sign.map_err(|strayed| refusal(names, strayed))?;
-    let Some(sign) = sign else { return Ok(Place::beside(&directory, names)) };
-    let inode = db.id().inode;
-    if place::is_void(&sign, inode) {
-        return Ok(Place::nowhere());
-    }
-    names.log_is_at(&sign.path);
-    let place = Place::of(storage, sign, &Arc::new(db))?;
-    match place.strayed(inode)? {
-        None => Ok(place),
-        Some(strayed) => Err(refusal(names, strayed)),
     }
 }
 

@@ -3,7 +3,10 @@
 use crate::shared::coordination::{Word, databases, refusal};
 use dash_engine::coordination::CoordinationFile;
 use dash_engine::error::{Error, Result};
+use dash_log::session;
+use dash_storage::Storage;
 use std::ffi::{OsStr, OsString};
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,26 +16,18 @@ const LONGEST: usize = 255 - "-dash-fence".len();
 /// The names beside a database called `app.db`.
 #[derive(Debug, Clone)]
 pub struct Names {
-    /// `app.db`.
-    pub db: OsString,
+    of_log: session::Names,
     /// `app.db-wal`: SQLite's write-ahead log, in its own format.
     pub wal: OsString,
     /// `app.db-shm`: the wal-index.
     pub shm: OsString,
-    /// `app.db-dashlog`: the preallocated log in which commits become durable; or, where that lies
-    /// elsewhere, the sign that says where.
-    pub log: OsString,
-    /// `app.db-dash-sign`: a sign that is being written.
-    pub new_sign: OsString,
     /// `app.db-dash`: memory shared by the connections that have it open; gone at rest.
     pub coordination: OsString,
     /// `app.db-journal`: as a directory, the name fence.
     pub fence: OsString,
     /// `app.db-dash-fence`: a name fence that is being put up or taken away.
     pub lowered: OsString,
-    shown: Arc<str>,
     shown_wal: Arc<str>,
-    shown_log: Arc<str>,
     shown_coordination: Arc<str>,
 }
 
@@ -45,17 +40,13 @@ impl Names {
             name.push(suffix);
             name
         };
-        let (wal, log, coordination) = (with("-wal"), with("-dashlog"), with("-dash"));
+        let (wal, coordination) = (with("-wal"), with("-dash"));
         Self {
-            shown: db.to_string_lossy().into(),
+            of_log: session::Names::of(db),
             shown_wal: wal.to_string_lossy().into(),
-            shown_log: log.to_string_lossy().into(),
             shown_coordination: coordination.to_string_lossy().into(),
-            db: db.to_owned(),
             wal,
             shm: with("-shm"),
-            log,
-            new_sign: with("-dash-sign"),
             coordination,
             fence: with("-journal"),
             lowered: with("-dash-fence"),
@@ -84,32 +75,15 @@ impl Names {
         Ok((directory, Self::of(name)))
     }
 
-    /// The database's name for messages.
-    #[must_use]
-    pub fn shown(&self) -> &Arc<str> {
-        &self.shown
-    }
-
     /// The write-ahead log's name for messages.
     #[must_use]
     pub fn shown_wal(&self) -> &Arc<str> {
         &self.shown_wal
     }
 
-    /// Where the log is, as a sign says it; for messages.
-    pub(crate) fn log_is_at(&mut self, path: &Path) {
-        self.shown_log = path.to_string_lossy().into();
-    }
-
-    /// The log is beside the database.
-    pub(crate) fn log_is_beside(&mut self) {
-        self.shown_log = self.log.to_string_lossy().into();
-    }
-
-    /// The log's name, or its path where it lies elsewhere, for messages.
-    #[must_use]
-    pub fn shown_log(&self) -> &Arc<str> {
-        &self.shown_log
+    /// The names of the log, which its place knows better.
+    pub(crate) fn set_log(&mut self, names: &session::Names) {
+        self.of_log = names.clone();
     }
 
     /// The coordination file's name for messages.
@@ -121,7 +95,27 @@ impl Names {
     /// The coordination file.
     pub(crate) fn coordination_file(&self) -> CoordinationFile<'_> {
         let (name, shown) = (&self.coordination, &self.shown_coordination);
-        let (named, db, own) = (&self.db, &self.shown, Some(Word::Own as usize));
+        let (named, db, own) = (&self.db, self.shown(), Some(Word::Own as usize));
         CoordinationFile { name, shown, named, db, databases, own, refusal }
     }
+}
+
+/// Those of the log are among them.
+impl Deref for Names {
+    type Target = session::Names;
+
+    fn deref(&self) -> &session::Names {
+        &self.of_log
+    }
+}
+
+/// Refuses a place for the log of the database at `path`: see
+/// [`refuse_place`](session::refuse_place).
+///
+/// # Errors
+///
+/// [`Error::CantOpen`] with what to do; those of looking.
+pub fn refuse_log_place<S: Storage>(storage: &S, path: &Path, log: &Path) -> Result<()> {
+    let (folder, names) = Names::split(path)?;
+    session::refuse_place(storage, folder, &names, log)
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Shared by the connections of a process, for one database.
 pub struct Process<S: Storage> {
-    pub(crate) leading: Leading<S::File, Frames>,
+    pub(crate) leading: Arc<Leading<S::File, Frames>>,
     /// `-wal` and the wal-index, where they are in memory, as long as a connection has them.
     memory: Mutex<Weak<InMemory<S>>>,
     /// What is to be said of commits that are not durable yet.
@@ -19,7 +19,7 @@ pub struct Process<S: Storage> {
 
 impl<S: Storage> Default for Process<S> {
     fn default() -> Self {
-        let (leading, memory, notes) = (Leading::default(), Mutex::default(), Notes::default());
+        let (leading, memory, notes) = (Arc::default(), Mutex::default(), Notes::default());
         Self { leading, memory, notes }
     }
 }
@@ -41,19 +41,19 @@ pub(crate) type Leader<S> = session::Leader<<S as Storage>::File, Frames>;
 
 /// Frames that differences are made of, and against.
 #[derive(Debug, Default)]
-pub(crate) struct Frames {
-    pub window: Window,
+pub struct Frames {
+    pub(crate) window: Window,
     /// Frames read back.
-    pub read: Vec<u8>,
+    pub(crate) read: Vec<u8>,
     /// Those of the record before, which the next differences are mostly made against.
-    pub before: Vec<u8>,
+    pub(crate) before: Vec<u8>,
     /// Another image that one is made against.
-    pub old: Vec<u8>,
+    pub(crate) old: Vec<u8>,
 }
 
 impl Frames {
     /// Whether frame `number` is among [`Self::before`], with frames of `size` bytes.
-    pub fn holds(&self, number: u32, size: usize) -> bool {
+    pub(crate) fn holds(&self, number: u32, size: usize) -> bool {
         let first = self.window.before;
         let len = u32::try_from(self.before.len() / size).unwrap_or(0);
         first != 0 && number >= first && number - first < len
@@ -62,15 +62,15 @@ impl Frames {
 
 /// Where the last image of each page is, of those in the retained window.
 #[derive(Debug, Default)]
-pub(crate) struct Window {
+pub struct Window {
     /// Of which generation it speaks,
-    pub generation: u64,
+    pub(crate) generation: u64,
     /// from which frame on,
-    pub first: u32,
+    pub(crate) first: u32,
     /// and up to which.
-    pub upto: u32,
+    pub(crate) upto: u32,
     /// The last frame of each page.
-    pub last: HashMap<u32, u32>,
+    pub(crate) last: HashMap<u32, u32>,
     /// The first frame in [`Frames::before`]; 0: none of this window is there.
-    pub before: u32,
+    pub(crate) before: u32,
 }

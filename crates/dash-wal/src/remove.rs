@@ -2,12 +2,12 @@
 //! it out, or a crash came before the log was removed.
 
 use crate::names::Names;
-use crate::place::{self, Place};
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::io::read_header;
 use dash_engine::open::open_if_there;
 use dash_log::scan::scan;
-use dash_storage::{Directory, File, OpenMode, Storage};
+use dash_log::session::Place;
+use dash_storage::{Directory, OpenMode, Storage};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,27 +30,23 @@ pub fn remove_log<S: Storage>(storage: &S, path: &Path) -> Result<bool> {
         return Ok(false);
     }
     let Some(db) = db else { return Ok(false) };
-    let Ok(sign) = place::read::<S>(&directory, &names, &db)? else { return Ok(false) };
     let (directory, db) = (Arc::new(directory), Arc::new(db));
-    let mut place = match sign {
-        Some(sign) if place::is_void(&sign, db.id().inode) => {
-            return place::remove::<S>(&directory, &names).map(|()| true);
-        }
-        Some(sign) => Place::of(storage, sign, &db)?,
-        None => Place::beside(&directory, &names),
-    };
+    let mut place = Place::beside(&directory, (*names).clone(), Some(&db));
     // One that strayed is a person's business.
-    if place.strayed(db.id().inode)?.is_some() {
+    if place.follow(storage)?.is_some() {
         return Ok(false);
+    }
+    if place.is_void() {
+        return place.forget(storage).map(|()| true);
     }
     let Ok(log) = place.open_to_read()? else { return Ok(false) };
     let is_needed = log.as_ref().map(scan).transpose()?.is_some_and(|scan| !scan.chain.is_empty());
     if is_needed || (log.is_none() && place.sign.is_none()) {
         return Ok(false);
     }
-    place::retire::<S>(&directory, &names, &mut place)?;
+    place.retire()?;
     if place.sign.is_some() {
-        place::remove::<S>(&directory, &names)?;
+        place.forget(storage)?;
     }
     // A name fence that was being put up or taken away.
     drop(directory.remove_directory(&names.lowered));

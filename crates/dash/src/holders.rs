@@ -178,7 +178,7 @@ fn files(path: &Path) -> Vec<(Place, FileId)> {
     let Ok((_, names)) = dash_wal::Names::split(path) else { return Vec::new() };
     let shadow = dash_shadow::Names::split(path).map(|(_, names)| names.shadow);
     let named = [
-        (Database, Some(names.db)),
+        (Database, Some(names.db.clone())),
         (Shadow, shadow.ok()),
         (Index, Some(names.shm)),
         (Coordination, Some(names.coordination)),

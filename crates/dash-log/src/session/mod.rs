@@ -4,28 +4,68 @@
 //! |---|---|
 //! | `words` | the words of shared memory that tell of the log |
 //! | `leader` | what a process keeps of the log |
+//! | `names`, `place`, `signed` | where the log lies, and the sign that says so |
+//! | `placing`, `target` | who moves it, and where a person wants it |
+//! | `strayed`, `whose` | why one that is there is not used |
+//! | `begin` | its first record, and the log opened for it |
 //! | `room` | where in the ring a record goes |
 //! | `write` | a record into the log |
 
+mod begin;
 mod leader;
+mod names;
+mod place;
+mod placing;
 mod room;
+mod signed;
+mod strayed;
+mod target;
+mod whose;
 mod words;
 mod write;
 
+pub use begin::{begin, open_log};
 pub use leader::{Leader, Leading, LogMedium};
+pub use names::Names;
+pub use place::{Opened, Place};
+pub use placing::place_log;
+pub use strayed::Strayed;
+pub use target::refuse_place;
+pub use whose::Whose;
 pub use words::{Word, Words};
 pub use write::Means;
 
+use dash_engine::error::{Error, Result};
 use dash_storage::{File, Storage};
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What a connection knows of the log that its commits go to.
-pub struct Session<S: Storage> {
+pub struct Session<S: Storage, M> {
+    /// Where that is.
+    pub storage: S,
+    /// Of the database's folder.
+    pub path: PathBuf,
+    /// Where the log lies.
+    pub place: Place<S>,
+    /// What this process keeps of it.
+    pub leading: Arc<Leading<S::File, M>>,
     /// What all connections know of it.
     pub words: Words<<S::File as File>::Memory>,
     /// What this one has done.
     pub counts: Counts,
-    ring: RangeInclusive<u64>,
+    /// Bytes of a new ring, and of the longest one.
+    pub ring: RangeInclusive<u64>,
+    /// It was told to have the log elsewhere.
+    pub makes_elsewhere: bool,
+    /// How commits become durable where there is no log, for people.
+    pub otherwise: String,
+    /// What the user should know, though nothing failed.
+    pub notice: Option<String>,
+    /// No log was there, and only others may make it: [`Word::Id`] by then, and how many commits do
+    /// without another look.
+    pub unasked: Option<(u64, u32)>,
 }
 
 /// What a connection has done to the log.
@@ -39,11 +79,46 @@ pub struct Counts {
     pub flushes: u64,
     /// Times it was made longer.
     pub growths: u64,
+    /// Flushes of a folder.
+    pub folder_flushes: u64,
 }
 
-impl<S: Storage> Session<S> {
-    /// `ring`: bytes of a new ring, and of the longest one.
-    pub fn new(words: Words<<S::File as File>::Memory>, ring: RangeInclusive<u64>) -> Self {
-        Self { words, counts: Counts::default(), ring }
-    }
+/// What the leader has that an engine's connections share.
+pub type LeaderOf<E> = Leader<<<E as Engine>::Storage as Storage>::File, <E as Engine>::Kept>;
+
+/// What only an engine knows.
+pub trait Engine {
+    /// Where its files are.
+    type Storage: Storage;
+
+    /// What it makes differences against.
+    type Kept: Default;
+
+    /// Its session.
+    fn session(&mut self) -> &mut Session<Self::Storage, Self::Kept>;
+
+    /// Takes the name fence away, durably, if it stands: what the log says counts no more.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    fn end_fence(&mut self) -> Result<()>;
+
+    /// Makes durable what has to be so before the first record, and keeps out whoever does not know
+    /// the log.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    fn guard(&mut self) -> Result<()>;
+
+    /// A session could not be begun.
+    ///
+    /// # Errors
+    ///
+    /// `Poisoned` where a flush has failed that nothing else makes good.
+    fn check_begun(&self, error: &Error) -> Result<()>;
+
+    /// The log was removed while the database is open.
+    fn lost(&self) -> Error;
 }

@@ -20,7 +20,7 @@ const PART: u64 = 16;
 /// The ring is a multiple of so many bytes.
 const UNIT: u64 = 4096;
 
-impl<S: Storage> Session<S> {
+impl<S: Storage, M: Default> Session<S, M> {
     /// Where a record of `len` bytes (padded) goes without overwriting the window, which begins at
     /// `oldest`, if there is one. `None`: nowhere, and the ring can't grow.
     pub(super) fn room_for(

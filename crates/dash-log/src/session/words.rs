@@ -10,8 +10,18 @@ use std::sync::atomic::Ordering::SeqCst;
 /// A word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
+    /// 1: the log is in use: it is durable, and so are all names that it needs.
+    Session,
+    /// Its id.
+    Id,
+    /// 1: it lies elsewhere, as a sign says.
+    Elsewhere,
+    /// 1: it can't be had.
+    Without,
     /// Position behind the newest record, in bytes from the ring's beginning.
     Position,
+    /// Sequence of the newest record when the session began.
+    FirstSequence,
     /// Sequence of the newest record.
     Sequence,
     /// 1 + the position from which on records are retained, which is that of the window's first one

@@ -17,7 +17,7 @@ pub enum Means {
     Write,
 }
 
-impl<S: Storage> Session<S> {
+impl<S: Storage, M: Default> Session<S, M> {
     /// Writes the record that was built where it overwrites nothing from `oldest` on, and makes it
     /// as durable as is asked for. `publish` says of it what is the engine's, before the window is
     /// there: whoever sees that sees what is in it. The word that a record is being written stays.
@@ -26,7 +26,7 @@ impl<S: Storage> Session<S> {
     /// # Errors
     ///
     /// Those of the file system: the record may or may not be on the device then.
-    pub fn write<M: Default>(
+    pub fn write(
         &mut self,
         leader: &mut Leader<S::File, M>,
         means: Means,
@@ -40,7 +40,7 @@ impl<S: Storage> Session<S> {
         written
     }
 
-    fn try_write<M>(
+    fn try_write(
         &mut self,
         leader: &mut Leader<S::File, M>,
         means: Means,
@@ -108,7 +108,7 @@ impl<S: Storage> Session<S> {
     /// # Errors
     ///
     /// Those of the device.
-    pub fn flush<M>(&mut self, leader: &Leader<S::File, M>) -> Result<()> {
+    pub fn flush(&mut self, leader: &Leader<S::File, M>) -> Result<()> {
         self.counts.flushes += 1;
         leader.log.as_ref().map_or(Ok(()), LogFile::flush)?;
         self.words.set(Word::Unflushed, 0);

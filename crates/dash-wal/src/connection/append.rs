@@ -274,11 +274,8 @@ impl<S: Storage> Connection<S> {
     /// The log could not be written or flushed: told once, as commits go on.
     pub(crate) fn note_failed_flush(&mut self, error: &Error) {
         if self.statistics.failed_flushes == 0 {
-            self.notice = Some(format!(
-                "{error}; commits become durable by a flush of {}, as in stock SQLite, where {} can't be used",
-                self.names.shown_wal(),
-                self.names.shown_log()
-            ));
+            let (otherwise, log) = (&self.session.otherwise, self.names.shown_log());
+            self.session.notice = Some(format!("{error}; {otherwise}, where {log} can't be used"));
         }
         self.statistics.failed_flushes += 1;
     }

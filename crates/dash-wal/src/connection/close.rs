@@ -10,7 +10,7 @@ use crate::shared::locks::ALIVE;
 use dash_engine::coordination::take_open_to_close;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::locks::LockLevel;
-use dash_log::head::State;
+use dash_log::session::Engine;
 use dash_storage::{Directory, File, LockKind, Storage};
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -32,8 +32,7 @@ impl<S: Storage> Connection<S> {
             return Err(refused);
         }
         self.flush_database_if_dirty()?;
-        let fence = self.coordination.is(Word::Fence);
-        if fence && broken(Mutation::FenceRemovedEarly) {
+        if broken(Mutation::FenceRemovedEarly) {
             self.lower_fence()?;
         }
         let session = self.coordination.is(Word::Session);
@@ -50,16 +49,13 @@ impl<S: Storage> Connection<S> {
             other => other.during(Operation::Delete, &name)?,
         }
         if session {
-            self.flush_directory()?;
+            self.session.flush_home()?;
             // It is gone, and what others put in its place is none of the log's business.
             self.with_log_waiting(|connection, leader| {
-                connection.open_log(leader)?;
-                connection.write_head(leader, State::Clean, &connection.closed())
+                connection.write_head(leader, &connection.closed())
             })?;
         }
-        if fence {
-            self.lower_fence()?;
-        }
+        self.end_fence()?;
         for word in [
             Word::Session,
             Word::WalNamed,
@@ -134,7 +130,7 @@ impl<S: Storage> Connection<S> {
         self.release_memory(true)?;
         if self.coordination.is(Word::NoLog) || self.is_worth_removing() {
             // It says nothing any more, and one that a power loss brings back says that.
-            self.retire_log()?;
+            self.session.place.retire()?;
         }
         self.database.release_hold()?;
         if self.coordination.is(Word::FlushFailed) && !broken(Mutation::FailedFlushForgotten) {
@@ -167,7 +163,7 @@ impl<S: Storage> Connection<S> {
     fn is_worth_removing(&self) -> bool {
         self.coordination.get(Word::Ring) > self.settings.tuning.ring_kept
             && !self.coordination.is(Word::Said)
-            && self.place.sign.is_none()
+            && self.session.place.sign.is_none()
     }
 
     /// What a closed database looks like, if SQLite has not deleted `-wal`: because a stock reader
@@ -187,7 +183,7 @@ impl<S: Storage> Connection<S> {
                 // SQLite has given up what keeps stock SQLite out: a stock program has checkpointed
                 // all of it since, and may have flushed nothing.
                 self.sync()?;
-                self.flush_directory()?;
+                self.session.flush_home()?;
             }
             if let Some(wal) = &wal
                 && !broken(Mutation::KeptNotFlushed)
@@ -200,9 +196,7 @@ impl<S: Storage> Connection<S> {
             }
             self.with_log_waiting(Self::leave_log)?;
         }
-        if self.coordination.is(Word::Fence) {
-            self.lower_fence()?;
-        }
+        self.end_fence()?;
         Ok(())
     }
 

@@ -202,7 +202,7 @@ impl<S: Storage> Connection<S> {
         let named = self.directory.metadata(&self.names.db).during(Operation::Stat, &*db)?;
         let moved = named.is_none_or(|named| !self.is_of(named.id));
         if moved && !std::mem::replace(&mut self.said_moved, true) {
-            self.notice = Some(format!(
+            self.session.notice = Some(format!(
                 "{db} was removed or replaced while it was open: what is committed there since is in the former file alone, not in \
                  what has the name now. Close all connections to it, and open it again"
             ));

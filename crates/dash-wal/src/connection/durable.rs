@@ -16,7 +16,7 @@ use crate::shared::durable::{pack, unpack};
 use crate::shared::locks;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_log::group::{Group, Turn};
-use dash_log::session::{LogMedium, Means};
+use dash_log::session::{LogMedium, Means, begin, open_log};
 use dash_storage::{File, LockKind, Storage};
 use std::sync::Arc;
 use std::time::Duration;
@@ -184,8 +184,8 @@ impl<S: Storage> Connection<S> {
         &mut self,
         act: impl FnOnce(&mut Self, &mut Leader<S>) -> Result<T>,
     ) -> Result<Option<T>> {
-        let process = Arc::clone(&self.process);
-        let Some(mut leader) = process.leading.try_lead() else { return Ok(None) };
+        let leading = Arc::clone(&self.session.leading);
+        let Some(mut leader) = leading.try_lead() else { return Ok(None) };
         // Nobody outside this process has such a database open.
         if self.memory.is_some() && !broken(Mutation::OthersLetIn) {
             return act(self, &mut leader).map(Some);
@@ -256,10 +256,10 @@ impl<S: Storage> Connection<S> {
         if self.goes_without_log(bytes) {
             return self.flush_wal(leader, end);
         }
-        if !self.coordination.is(Word::Session) && !self.begin_session(leader)? {
+        if !self.coordination.is(Word::Session) && !begin(self, leader)? {
             return self.flush_wal(leader, end);
         }
-        self.open_log(leader)?;
+        open_log(self, leader)?;
         let is_memory = self.log_medium().is_some_and(LogMedium::is_memory);
         // Nobody else can make durable what this process has stored (WAL-28).
         let left = means == Means::Write && is_memory && !broken(Mutation::StoredNotFenced);

@@ -19,9 +19,8 @@ use crate::stamp::Stamp;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_exact;
 use dash_engine::memory::zeros;
-use dash_log::head::State;
 use dash_log::record::WINDOW_START;
-use dash_log::session::Means;
+use dash_log::session::{Means, open_log};
 use dash_storage::Storage;
 
 impl<S: Storage> Connection<S> {
@@ -128,7 +127,7 @@ impl<S: Storage> Connection<S> {
     /// all of the generation before is durable in `-wal` and in the database. Whether the record is
     /// on the device makes no difference then.
     fn write_generation(&mut self, leader: &mut Leader<S>, generation: Generation) -> Result<bool> {
-        self.open_log(leader)?;
+        open_log(self, leader)?;
         let context = RecordContext {
             generation: generation.number,
             first_frame: 1,
@@ -194,13 +193,12 @@ impl<S: Storage> Connection<S> {
         if self.coordination.get(Word::Salts) == 0 || broken(Mutation::NoEnd) {
             return Ok(());
         }
-        self.open_log(leader)?;
         let salts = unpack(self.coordination.get(Word::Salts));
         let mut header = [0; WAL_HEADER];
         header[16..20].copy_from_slice(&salts[0].to_be_bytes());
         header[20..24].copy_from_slice(&salts[1].to_be_bytes());
         let context = HeadContext::Void(self.generation(&header));
-        self.write_head(leader, State::Clean, &context)?;
+        self.write_head(leader, &context)?;
         self.session.flush(leader)?;
         self.coordination.set(Word::Window, 0);
         self.coordination.set(Word::HeadVoid, 1);
@@ -213,8 +211,7 @@ impl<S: Storage> Connection<S> {
         if !self.coordination.is(Word::HeadVoid) || !self.coordination.is(Word::Session) {
             return Ok(());
         }
-        self.open_log(leader)?;
-        self.write_head(leader, State::Clean, &HeadContext::Nothing)?;
+        self.write_head(leader, &HeadContext::Nothing)?;
         self.session.flush(leader)?;
         self.coordination.set(Word::HeadVoid, 0);
         Ok(())

@@ -58,7 +58,7 @@ impl<S: Storage> Connection<S> {
         let (directory, name) = (&*self.directory, &self.names.shm);
         let opened = Index::open(&self.storage, directory, name, &**self.database.file());
         let mut opened = opened
-            .map_err(|error| explained(error, &self.storage, &self.directory_path, &self.names))?;
+            .map_err(|error| explained(error, &self.storage, &self.session.path, &self.names))?;
         let mut waited = Duration::ZERO;
         loop {
             match opened.exclude() {

@@ -14,7 +14,6 @@
 //! | `carry` | statements in the place of frames |
 //! | `committed` | the database as of the newest commit |
 //! | `stock` | the way without the log: a flush of `-wal` |
-//! | `placing`, `target` | where the log lies, and where a person wants it |
 //! | `session` | beginning to use the log |
 //! | `generation` | a new header of `-wal` |
 //! | `backfill` | what a checkpoint has left in `-wal` |
@@ -37,13 +36,11 @@ mod in_memory;
 mod index;
 pub(crate) mod open;
 mod own;
-mod placing;
 pub(crate) mod rest;
 mod said;
 mod session;
 pub(crate) mod state;
 mod stock;
 pub(crate) mod sums;
-pub(crate) mod target;
 mod wal_file;
 pub(crate) mod watch;

@@ -9,7 +9,6 @@ use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::notes::Saying;
 use crate::options::OpenOptions;
-use crate::place::Place;
 use crate::process::Process;
 use crate::recovery::Choice;
 use crate::recovery::orphaned::orphaned;
@@ -22,7 +21,7 @@ use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::memory::{OPENING, headroom};
 use dash_engine::open::{ATTEMPTS, replaced};
 use dash_engine::totals::Told;
-use dash_log::session::Session;
+use dash_log::session::{Counts, Place, Session, Strayed, place_log};
 use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
 use std::ffi::OsString;
 use std::path::Path;
@@ -88,17 +87,25 @@ impl<S: Storage> Connection<S> {
             drop(directory.unlink(&names.coordination));
         }
         let (coordination, database) = opened?;
+        let database = Arc::new(database);
         let mut connection = Self {
             storage: storage.clone(),
-            directory_path: directory_path.to_owned(),
-            database: DatabaseFile::new(Arc::new(database), &*db),
-            place: Place::beside(&directory, &names),
+            session: Session {
+                storage: storage.clone(),
+                path: directory_path.to_owned(),
+                place: Place::beside(&directory, (*names).clone(), Some(&database)),
+                leading: Arc::clone(&process.leading),
+                words: coordination.words(),
+                counts: Counts::default(),
+                ring: options.tuning.ring_min..=options.tuning.ring_max,
+                makes_elsewhere: options.log.is_some(),
+                otherwise: as_in_stock(&names),
+                notice: None,
+                unasked: None,
+            },
+            database: DatabaseFile::new(database, &*db),
             directory,
             names,
-            session: Session::new(
-                coordination.words(),
-                options.tuning.ring_min..=options.tuning.ring_max,
-            ),
             coordination,
             index: None,
             inherited: None,
@@ -120,14 +127,11 @@ impl<S: Storage> Connection<S> {
                 barrier: options.barrier,
                 durable_reads: options.durable_reads,
                 rest: options.rest,
-                makes_log_elsewhere: options.log.is_some(),
                 tuning: options.tuning,
             },
             executor: options.executor.clone(),
             statistics: Statistics::default(),
             told: Told::default(),
-            unasked: None,
-            notice: None,
             said_moved: false,
         };
         Ok(connection.enter(was, choice, options)?.then_some(connection))
@@ -152,7 +156,8 @@ impl<S: Storage> Connection<S> {
             let recovered = self
                 .refuse_beside(&options.kept_out_by)
                 .and_then(|()| self.recover_first(choice))
-                .and_then(|()| self.place_log(log));
+                .and_then(|()| place_log(self, log));
+            self.names.set_log(&self.session.place.names);
             if recovered.is_ok() && options.wal_in_memory == Some(true) {
                 self.keep_in_memory();
             }
@@ -168,7 +173,8 @@ impl<S: Storage> Connection<S> {
         } else if choice == Choice::Ask && was == Was::Used {
             self.join()?;
             self.join_memory(options.wal_in_memory)?;
-            self.join_log(log)?;
+            self.session.join_log(log)?;
+            self.names.set_log(&self.session.place.names);
         } else {
             return Err(Error::Busy);
         }
@@ -190,6 +196,21 @@ impl<S: Storage> Connection<S> {
                 return Err(Error::Busy);
             }
         }
+        Ok(())
+    }
+
+    /// Finds the log: where a sign says, if there is one. What strayed is refused, unless somebody
+    /// has decided about it (WAL-26).
+    fn find_log(&mut self, choice: Choice) -> Result<()> {
+        let (place, storage) = (&mut self.session.place, &self.storage);
+        match place.follow(storage)? {
+            None if place.is_void() => place.forget(storage)?,
+            None => {}
+            Some(_) if choice == Choice::Discard => place.forget(storage)?,
+            Some(Strayed::Copied) if choice == Choice::Keep => place.keep_copied(storage)?,
+            Some(strayed) => return Err(place.refusal(strayed)),
+        }
+        self.names.set_log(&place.names);
         Ok(())
     }
 
@@ -323,4 +344,9 @@ fn may_be_opened<S: Storage>(
         }
     }
     mounted::check::<S>(directory, names)
+}
+
+/// How commits become durable without a log, for people.
+fn as_in_stock(names: &Names) -> String {
+    format!("commits become durable by a flush of {}, as in stock SQLite", names.shown_wal())
 }

@@ -23,7 +23,7 @@ use crate::shared::coordination::Word;
 use crate::shared::durable::pack;
 use crate::shared::locks::REST;
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_log::head::State;
+use dash_log::session::Engine;
 use dash_storage::{File, LockKind, Storage};
 use std::ops::Range;
 use std::sync::Arc;
@@ -256,9 +256,7 @@ impl<S: Storage> Connection<S> {
             let few = self.coordination.get(Word::StockFirst);
             self.coordination.set(Word::StockFirst, few.max(self.settings.tuning.short_session));
         }
-        if self.coordination.is(Word::Fence) {
-            self.lower_fence()?;
-        }
+        self.end_fence()?;
         self.statistics.rests += 1;
         Ok(Rest::AtRest)
     }
@@ -270,8 +268,7 @@ impl<S: Storage> Connection<S> {
             // Whatever becomes of this process, no record counts behind a head that is clean.
             self.coordination.set(Word::WithoutLog, 1);
         }
-        self.open_log(leader)?;
-        self.write_head(leader, State::Clean, &self.closed())?;
+        self.write_head(leader, &self.closed())?;
         self.session.flush(leader)?;
         for word in
             [Word::Window, Word::HeadVoid, Word::StockCommits, Word::Session, Word::WithoutLog]

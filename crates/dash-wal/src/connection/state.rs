@@ -11,8 +11,7 @@ use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::notes::Saying;
 use crate::options::{Barrier, Durability, Tuning};
-use crate::place::Place;
-use crate::process::Process;
+use crate::process::{Frames, Process};
 use crate::shared::coordination::{Coordination, TOTALS, Word};
 use crate::statistics::Statistics;
 use dash_engine::error::{Error, Result};
@@ -20,7 +19,6 @@ use dash_engine::handover::Turn;
 use dash_engine::totals::Told;
 use dash_log::session::{LogMedium, Session};
 use dash_storage::{File, Storage};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,11 +27,8 @@ use std::time::Duration;
 pub struct Connection<S: Storage> {
     pub(crate) storage: S,
     pub(crate) directory: Arc<S::Directory>,
-    pub(crate) directory_path: PathBuf,
     pub(crate) names: Names,
-    /// Where the log lies.
-    pub(crate) place: Place<S>,
-    pub(crate) session: Session<S>,
+    pub(crate) session: Session<S, Frames>,
     pub(crate) database: DatabaseFile<S::File>,
     /// Nobody has seen a byte in it yet.
     pub(crate) may_be_empty: bool,
@@ -65,11 +60,6 @@ pub struct Connection<S: Storage> {
     pub(crate) statistics: Statistics,
     /// What of them is among those of all connections.
     pub(crate) told: Told,
-    /// No log was there, and only others may make it: [`Word::LogId`] by then, and how many
-    /// commits do without another look.
-    pub(crate) unasked: Option<(u64, u32)>,
-    /// What the user should know, though nothing failed.
-    pub(crate) notice: Option<String>,
     /// It was said that the database's name stands for another file now.
     pub(crate) said_moved: bool,
 }
@@ -82,8 +72,6 @@ pub(crate) struct Settings {
     pub durable_reads: bool,
     /// When the database is to come to rest.
     pub rest: Option<Duration>,
-    /// It was told to have the log elsewhere.
-    pub makes_log_elsewhere: bool,
     pub tuning: Tuning,
 }
 
@@ -241,7 +229,7 @@ impl<S: Storage> Connection<S> {
 
     /// What the user should know of the calls since the last time, though none of them failed.
     pub fn take_notice(&mut self) -> Option<String> {
-        self.notice.take()
+        self.session.notice.take()
     }
 
     /// Counters.
@@ -267,6 +255,7 @@ impl<S: Storage> Connection<S> {
         all.log_bytes += counts.bytes;
         all.log_flushes += counts.flushes;
         all.growths += counts.growths;
+        all.directory_flushes += counts.folder_flushes;
         all.wal_file_bytes += written;
         all
     }
@@ -288,7 +277,7 @@ impl<S: Storage> Connection<S> {
     /// What the log is written to; `None`: it is not in use, or not by this process yet.
     #[must_use]
     pub fn log_medium(&self) -> Option<LogMedium> {
-        self.process.leading.medium().filter(|_| self.coordination.is(Word::Session))
+        self.session.leading.medium().filter(|_| self.coordination.is(Word::Session))
     }
 
     /// `-wal`.

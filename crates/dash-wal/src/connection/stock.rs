@@ -86,7 +86,7 @@ impl<S: Storage> Connection<S> {
         self.statistics.wal_flushes += 1;
         self.flush_or_poison()?;
         if !self.coordination.is(Word::WalNamed) {
-            self.flush_directory()?;
+            self.session.flush_home()?;
         }
         Ok(())
     }

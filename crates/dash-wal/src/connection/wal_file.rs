@@ -29,7 +29,7 @@ impl<S: Storage> Connection<S> {
         let name = Arc::clone(self.names.shown_wal());
         let (directory, database) = (&*self.directory, &**self.database.file());
         let wal = open_or_make(&self.storage, directory, (&self.names.wal, &name), database)
-            .map_err(|error| explained(error, &self.storage, &self.directory_path, &self.names))?
+            .map_err(|error| explained(error, &self.storage, &self.session.path, &self.names))?
             .0;
         // A stock reader must not take a name fence for a hot journal, nor a stock writer begin
         // (WAL-17).

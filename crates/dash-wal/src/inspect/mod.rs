@@ -11,12 +11,10 @@ use crate::context::Generation;
 use crate::frames::{Prefix, WalHeader, walk};
 use crate::logged::{Frames, Logged};
 use crate::names::Names;
-use crate::place::{self, Place};
 use crate::recovery::look::{Log, Look};
 use crate::recovery::orphaned::orphaned;
 use crate::recovery::rows::{Boot, Situation, decide, explain};
 use crate::shared::coordination::{Left, left_in};
-use crate::strayed::refusal;
 use dash_engine::coordination::read_coordination;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
@@ -26,6 +24,7 @@ use dash_engine::open::{has_one_name, open_if_there};
 use dash_log::file::LogFile;
 use dash_log::head::State;
 use dash_log::scan::Condition;
+use dash_log::session::Place;
 use dash_storage::{File, OpenMode, Storage};
 use held::locks_in;
 pub use report::*;
@@ -60,19 +59,9 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let same_cache = coordination.is_some_and(|seen| seen.is_ours && seen.same_cache);
     let boot = if same_cache && in_memory.is_none() { Boot::Same } else { Boot::Other };
     let directory = Arc::new(directory);
-    let sign = db.as_ref().map(|db| place::read::<S>(&directory, &names, db)).transpose()?;
-    let (sign, refused) = match sign.unwrap_or(Ok(None)) {
-        Ok(sign) => (sign, None),
-        Err(strayed) => (None, Some(strayed)),
-    };
-    let place = match (&sign, &db) {
-        (Some(sign), Some(db)) if place::is_void(sign, db.id().inode) => Place::nowhere(),
-        (Some(sign), Some(db)) => Place::of(storage, sign.clone(), db)?,
-        _ => Place::beside(&directory, &names),
-    };
-    if let Some(sign) = &sign {
-        names.log_is_at(&sign.path);
-    }
+    let mut place = Place::beside(&directory, (*names).clone(), db.as_ref());
+    let refused = place.follow(storage)?;
+    names.set_log(&place.names);
     let (db_file, wal_file) = (db.as_deref(), wal.as_ref());
     let found: Files<'_, S> =
         Files { names: &names, place: &place, refused, db: db_file, wal: wal_file, copied_with };
@@ -96,7 +85,7 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
         wal: wal.as_ref().map(|file| wal_seen(file, names.shown_wal())).transpose()?,
         index: shm.map(|file| len_of(&file, names.shown())).transpose()?,
         log,
-        elsewhere: sign.map(|sign| sign.path),
+        elsewhere: place.sign.as_ref().map(|sign| sign.path.clone()),
         relation,
         fence: stands == Found::Fence,
         journal: stands == Found::Journal,
@@ -113,7 +102,7 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
 struct Files<'a, S: Storage> {
     names: &'a Names,
     place: &'a Place<S>,
-    /// Why a sign is not followed.
+    /// Why what a sign speaks of is not used.
     refused: Option<Strayed>,
     db: Option<&'a S::File>,
     wal: Option<&'a S::File>,
@@ -146,23 +135,14 @@ impl<'a, S: Storage> Files<'a, S> {
     /// The log, how `-wal` stands to it, and what is to be done, by the table.
     fn log(&self, boot: Boot, fence: bool) -> Result<LogFound> {
         let refused = |kind, text: String| Ok((Some(Err(text.clone())), None, Err((kind, text))));
-        if let Some(database) = self.db {
-            let strayed = match self.refused {
-                Some(strayed) => Some(strayed),
-                None => self.place.strayed(database.id().inode)?,
+        let opened =
+            match self.refused.map_or_else(|| self.place.open_to_read(), |it| Ok(Err(it)))? {
+                Ok(opened) => opened,
+                Err(strayed) => {
+                    let text = self.place.refusal(strayed).to_string();
+                    return refused(Refusal::Strayed(strayed), text);
+                }
             };
-            if let Some(strayed) = strayed {
-                let text = refusal(self.names, strayed).to_string();
-                return refused(Refusal::Strayed(strayed), text);
-            }
-        }
-        let opened = match self.place.open_to_read()? {
-            Ok(opened) => opened,
-            Err(strayed) => {
-                let text = refusal(self.names, strayed).to_string();
-                return refused(Refusal::Strayed(strayed), text);
-            }
-        };
         if let Some(text) = self.linked(opened.as_ref())? {
             return refused(Refusal::Linked, text);
         }

@@ -2,8 +2,7 @@
 
 use crate::names::Names;
 pub use crate::recovery::rows::{Action, WalIs as Relation};
-pub use crate::strayed::Strayed;
-pub use crate::whose::Whose;
+pub use dash_log::session::{Strayed, Whose};
 use dash_storage::{FileId, LockKind};
 use std::ops::Range;
 use std::path::PathBuf;

@@ -16,10 +16,11 @@ use crate::execute::{Pages, Runner};
 use crate::frames::{FRAME_HEADER, FrameHeader, Prefix, WalHeader, frame_offset, walk};
 use crate::made::Made;
 use crate::mutation::{Mutation, broken};
-use crate::whose::Whose;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{read_exact, read_padded};
 use dash_engine::memory::{headroom, zeros};
+use dash_engine::open::shell_word;
+use dash_log::session::Whose;
 use dash_storage::{File, Storage};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::ControlFlow;
@@ -241,7 +242,15 @@ impl<S: Storage> Look<'_, S> {
         let whose = Whose::of(log.file.file(), self.database);
         let whose = whose.during(Operation::Stat, self.names.shown_log())?;
         let commits: usize = runs.iter().map(|run| run.commits.len()).sum();
-        Ok((!whose.counts).then(|| whose.refusal(self.names, commits)))
+        let (db, log) = (shell_word(&self.names.db), self.names.shown_log());
+        let Whose { owner, group, counts } = whose;
+        Ok((!counts).then(|| {
+            format!(
+                "{log} holds {commits} commits by their statements alone (dash_commit=paper), and is not run: it belongs to user {owner}, \
+                 group {group}, and neither may write {db}. Where it is the log of {db}, give it the owner and the group of {db}; where \
+                 somebody has put it there, let `sqlite-dash recover {db} --discard` go on without it"
+            )
+        }))
     }
 
     /// Why a database isn't opened whose commits have to be run again by somebody else.

@@ -184,6 +184,11 @@ pub(crate) enum Word {
 fn of_log(word: session::Word) -> usize {
     use session::Word as Of;
     let word = match word {
+        Of::Session => Word::Session,
+        Of::Id => Word::LogId,
+        Of::Elsewhere => Word::Elsewhere,
+        Of::Without => Word::WithoutLog,
+        Of::FirstSequence => Word::FirstSequence,
         Of::Position => Word::Position,
         Of::Sequence => Word::Sequence,
         Of::Window => Word::Window,

@@ -1,6 +1,6 @@
 //! Why a log that lies elsewhere is not used, and what to do (WAL-26).
 
-use crate::names::Names;
+use super::Names;
 use dash_engine::error::Error;
 use dash_engine::open::shell_word;
 
@@ -24,7 +24,7 @@ pub enum Strayed {
 }
 
 /// Why a database is not opened whose log strayed, and what to do.
-pub(crate) fn refusal(names: &Names, strayed: Strayed) -> Error {
+pub(super) fn refusal(names: &Names, strayed: Strayed) -> Error {
     let (db, log, sign) = (shell_word(&names.db), names.shown_log(), names.log.to_string_lossy());
     let without = format!("let `sqlite-dash recover {db} --discard` take {db} without it");
     Error::CantOpen(match strayed {
@@ -58,7 +58,7 @@ pub(crate) fn refusal(names: &Names, strayed: Strayed) -> Error {
 
 /// Why a connection does not join others that have the database open, and use a log that is not to
 /// be found from here (WAL-29).
-pub(crate) fn refusal_to_join(names: &Names, strayed: Strayed) -> Error {
+pub(super) fn refusal_to_join(names: &Names, strayed: Strayed) -> Error {
     let (db, log) = (names.shown(), names.shown_log());
     let why = match strayed {
         Strayed::Lost => "is missing here",

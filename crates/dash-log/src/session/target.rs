@@ -1,38 +1,42 @@
 //! What a place means that a person has named for the log, and why it can be none.
 
-use crate::names::Names;
-use crate::place::name_in_folder;
+use super::Names;
+use super::place::name_in_folder;
+use crate::sign::{self, Found};
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_log::sign::{self, Found};
 use dash_storage::{Directory, FileKind, Storage};
 use std::path::{Path, PathBuf};
 
 /// Where the log is to go.
-pub(crate) enum Target {
+pub(super) enum Target {
     /// Beside the database.
     Beside,
     /// To this path, as the log with this id.
     At(PathBuf, u64),
 }
 
-/// Refuses a place for the log of the database at `path` that can be none; its opening does so,
+/// Refuses a place for the log of the database in `folder` that can be none; its opening does so,
 /// too. For whoever is about to change the database before. Where a sign lies beside it only
 /// opening tells.
 ///
 /// # Errors
 ///
 /// [`Error::CantOpen`] with what to do; those of looking.
-pub fn refuse_log_place<S: Storage>(storage: &S, path: &Path, log: &Path) -> Result<()> {
-    let (folder, names) = Names::split(path)?;
+pub fn refuse_place<S: Storage>(
+    storage: &S,
+    folder: &Path,
+    names: &Names,
+    log: &Path,
+) -> Result<()> {
     let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
     match sign::look::<S>(&directory, &names.log)? {
         Found::Sign(_) | Found::Damaged => Ok(()),
-        Found::Nothing | Found::Log => target(storage, folder, &names, log).map(drop),
+        Found::Nothing | Found::Log => target(storage, folder, names, log).map(drop),
     }
 }
 
 /// What a path means, of the log of the database in `folder`.
-pub(crate) fn target<S: Storage>(
+pub(super) fn target<S: Storage>(
     storage: &S,
     folder: &Path,
     names: &Names,
