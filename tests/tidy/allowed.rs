@@ -69,7 +69,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-engine", 2_189),
     ("dash-ffi", 8_538),
     ("dash-lab", 4_658),
-    ("dash-log", 5_107),
+    ("dash-log", 5_316),
     ("dash-replay", 1_379),
     ("dash-shadow", 13_022),
     ("dash-simulated", 3_508),

@@ -9,7 +9,6 @@ use crate::access::{self, Access, Written};
 use crate::format::{Form, Invalid, RING_START, SECTOR};
 use crate::head::{COUNT_MAX, Head};
 use crate::heads::{HEADS, Heads};
-use crate::mapped::is_refusal;
 use crate::ring::Ring;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{read_padded, read_some};
@@ -50,62 +49,23 @@ pub struct LogFile<F: File> {
 }
 
 impl<F: File> LogFile<F> {
-    /// Makes a log of sectors that is not there, with `ring` bytes of ring and zeros for a head.
-    /// All but the name is durable when this returns.
+    /// Makes a log that is not there, with `ring` bytes of ring and zeros for a head. All but the
+    /// name is durable when this returns. `form`: what it is laid out for; `None`: lines, to be
+    /// stored to, where the folder is in byte-addressable memory, else sectors. Where it is in none
+    /// that costs the question.
     ///
     /// # Errors
     ///
-    /// Those of the file system, [`std::io::ErrorKind::AlreadyExists`] among them. What was made is
-    /// removed then.
+    /// Those of the file system, [`std::io::ErrorKind::AlreadyExists`] among them, and
+    /// `Unsupported` where there is no memory for lines. What was made is removed then.
     pub fn create<'a, D: Directory<File = F>>(
         directory: &D,
         name: impl Into<LogName<'a>>,
         permissions: u32,
         ring: u64,
-    ) -> Result<Self> {
-        Self::make(directory, &name.into(), permissions, ring, Form::Sectors)
-    }
-
-    /// As [`create`](Self::create), a log of lines, which is stored to; `None`, and no file, where
-    /// the folder is in no byte-addressable memory.
-    ///
-    /// # Errors
-    ///
-    /// As of [`create`](Self::create).
-    pub fn create_mapped<'a, D: Directory<File = F>>(
-        directory: &D,
-        name: impl Into<LogName<'a>>,
-        permissions: u32,
-        ring: u64,
-    ) -> Result<Option<Self>> {
-        match Self::make(directory, &name.into(), permissions, ring, Form::Lines) {
-            Err(error) if is_refusal(&error) => Ok(None),
-            result => result.map(Some),
-        }
-    }
-
-    /// As [`create_mapped`](Self::create_mapped) where the folder is in byte-addressable memory,
-    /// else as [`create`](Self::create). Where it is not that costs the question.
-    ///
-    /// # Errors
-    ///
-    /// As of [`create`](Self::create).
-    pub fn create_fitting<'a, D: Directory<File = F>>(
-        directory: &D,
-        name: impl Into<LogName<'a>>,
-        permissions: u32,
-        ring: u64,
-    ) -> Result<Self> {
-        Self::make(directory, &name.into(), permissions, ring, None)
-    }
-
-    fn make<D: Directory<File = F>>(
-        directory: &D,
-        name: &LogName<'_>,
-        permissions: u32,
-        ring: u64,
         form: impl Into<Option<Form>>,
     ) -> Result<Self> {
+        let name = &name.into();
         let mode = OpenMode::CreateNew { permissions };
         let made = directory.open(name.file, mode).during(Operation::Open, &name.shown)?;
         let access = Access::Make(form.into());

@@ -6,5 +6,5 @@ dash_engine::mutations! {
     FirstRecordNotFlushed, ForeignLogTaken, HalfMadeTaken, HeadNotDurable, JoinsWithoutLog,
     LogNotNamed, LostPlaceEmpty, MadeUnasked, MovedBehindFence, PlantedSignFollowed,
     RecordNotFlushed, RetiredEarly, SequenceReused, SessionBeginsElsewhere, SignNotChecked,
-    SignNotMade, WordsBeforeFlush,
+    SignNotMade, StoredNotFenced, WordsBeforeFlush, WrapWithoutFlush, WrapsOverWindow,
 }

@@ -56,11 +56,4 @@ impl Ring {
             Some(oldest) => self.len.saturating_sub(oldest) + position,
         }
     }
-
-    /// Whether a record of `len` bytes (padded), written behind `position`, begins anew at the
-    /// ring's beginning.
-    #[must_use]
-    pub fn wraps(&self, position: u64, len: u64) -> bool {
-        position > 0 && self.next(position, len) == Some(0)
-    }
 }

@@ -7,7 +7,7 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-use super::common::{ID, head, noise};
+use super::common::{ID, create_mapped, head, noise};
 use dash_engine::error::Error;
 use dash_log::file::LogFile;
 use dash_log::format::{Form, Invalid};
@@ -75,7 +75,7 @@ fn read<F: File>(log: &LogFile<F>) -> u64 {
 
 fn is_written_and_read<S: Storage>(storage: &S, path: &Path, persistence: Persistence) {
     let directory = storage.open_directory(path).unwrap();
-    let make = || LogFile::create_mapped(&directory, name(), 0o600, RING);
+    let make = || create_mapped(&directory, name(), 0o600, RING);
     let log = make().unwrap().unwrap();
     assert_eq!((log.block(), log.is_direct()), (64, false));
     assert_eq!(log.persistence(), Some(persistence));
@@ -146,14 +146,14 @@ fn where_there_is_no_memory_none_is_made_and_nothing_is_left() {
     // LOG-13
     let machine = Machine::new(1);
     let directory = machine.process().open_directory(Path::new("/")).unwrap();
-    assert!(LogFile::create_mapped(&directory, name(), 0o600, RING).unwrap().is_none());
+    assert!(create_mapped(&directory, name(), 0o600, RING).unwrap().is_none());
     assert!(!machine.exists("app.db-dashlog"));
     let kinds: Vec<_> = machine.journal().entries.iter().map(|it| it.operation.kind).collect();
     assert!(kinds.contains(&OperationKind::MapPersistent));
     assert!(!kinds.contains(&OperationKind::Store) && !kinds.contains(&OperationKind::Write));
     // Another error is one.
     machine.fail(Fault::new(Effect::Error(13)).on(OperationKind::MapPersistent));
-    assert!(LogFile::create_mapped(&directory, name(), 0o600, RING).is_err());
+    assert!(create_mapped(&directory, name(), 0o600, RING).is_err());
     assert!(!machine.exists("app.db-dashlog"));
 }
 
@@ -163,7 +163,7 @@ fn a_log_of_sectors_in_memory_stays_one() {
     let machine = Machine::new(1);
     machine.set_byte_addressable();
     let directory = machine.process().open_directory(Path::new("/")).unwrap();
-    let log = LogFile::create(&directory, name(), 0o600, RING).unwrap();
+    let log = LogFile::create(&directory, name(), 0o600, RING, Form::Sectors).unwrap();
     log.write_head(&head(ID, 0)).unwrap();
     for log in [log, LogFile::open(&directory, name()).unwrap().unwrap()] {
         assert_eq!((log.persistence(), log.heads().unwrap().form), (None, Form::Sectors));
@@ -177,7 +177,7 @@ fn who_came_before_the_head_writes_it_as_it_is() {
     let machine = Machine::new(1);
     machine.set_byte_addressable();
     let directory = machine.process().open_directory(Path::new("/")).unwrap();
-    let log = LogFile::create_mapped(&directory, name(), 0o600, RING).unwrap().unwrap();
+    let log = create_mapped(&directory, name(), 0o600, RING).unwrap().unwrap();
     let early = LogFile::open(&directory, name()).unwrap().unwrap();
     assert_eq!(early.persistence(), None);
     log.write_head(&Head { block: 64, ..head(ID, 1) }).unwrap();
@@ -203,7 +203,7 @@ fn copied_to_a_disk_and_back_it_is_the_same_log() {
     let memory = Machine::new(1);
     memory.set_byte_addressable();
     let directory = memory.process().open_directory(Path::new("/")).unwrap();
-    let log = LogFile::create_mapped(&directory, name(), 0o600, RING).unwrap().unwrap();
+    let log = create_mapped(&directory, name(), 0o600, RING).unwrap().unwrap();
     log.write_head(&Head { block: 64, ..head(ID, 0) }).unwrap();
     let count = fill(&log, 1, 0).len() as u64;
     log.grow(2 * RING).unwrap();
@@ -241,7 +241,7 @@ fn copied_to_a_disk_and_back_it_is_the_same_log() {
 fn a_log_that_was_cut_is_an_error_and_no_end() {
     let Some(folder) = folder_in_memory() else { return };
     let directory = Real.open_directory(folder.path()).unwrap();
-    let log = LogFile::create_mapped(&directory, name(), 0o600, RING).unwrap().unwrap();
+    let log = create_mapped(&directory, name(), 0o600, RING).unwrap().unwrap();
     log.write_head(&head(ID, 0)).unwrap();
     let file = directory.open(name(), OpenMode::ReadWrite).unwrap();
     file.set_len(4096).unwrap();

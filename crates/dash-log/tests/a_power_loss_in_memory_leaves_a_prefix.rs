@@ -9,7 +9,7 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-use super::common::{ID, head, noise};
+use super::common::{ID, create_mapped, head, noise};
 use dash_log::file::LogFile;
 use dash_log::head::Head;
 use dash_log::images::Images;
@@ -146,7 +146,7 @@ impl<'a> Writer<'a> {
 /// A writer makes a log, writes records and heads, with flushes and without.
 fn first_writer(machine: &Machine, known: &Mutex<Known>) {
     let directory = machine.process().open_directory(Path::new("/")).unwrap();
-    let log = LogFile::create_mapped(&directory, name(), 0o600, 4 << 10).unwrap().unwrap();
+    let log = create_mapped(&directory, name(), 0o600, 4 << 10).unwrap().unwrap();
     directory.flush().unwrap();
     let mut writer = Writer::new(log, known);
     writer.head();

@@ -8,8 +8,9 @@
 )]
 
 use super::common;
-use super::common::{ID, UNIT, head, noise};
+use super::common::{ID, UNIT, create_mapped, head, noise};
 use dash_log::file::LogFile;
+use dash_log::format::Form;
 use dash_log::images::Images;
 use dash_log::record::{Builder, WINDOW_START};
 use dash_log::scan::{Scan, scan};
@@ -46,9 +47,9 @@ fn opened(machine: &Machine) -> LogFile<dash_simulated::File> {
 fn run(machine: &Machine, seed: u64, known: &Mutex<Known>) {
     let directory = machine.process().open_directory(Path::new("/")).unwrap();
     // In memory, if the machine has some.
-    let log = match LogFile::create_mapped(&directory, name(), 0o600, 12 << 10).unwrap() {
+    let log = match create_mapped(&directory, name(), 0o600, 12 << 10).unwrap() {
         Some(log) => log,
-        None => LogFile::create(&directory, name(), 0o600, 12 << 10).unwrap(),
+        None => LogFile::create(&directory, name(), 0o600, 12 << 10, Form::Sectors).unwrap(),
     };
     log.write_head(&head(ID, 0)).unwrap();
     log.flush().unwrap();
@@ -215,7 +216,7 @@ fn what_was_not_flushed_may_be_lost_although_it_was_found() {
     for fails in [false, true] {
         let machine = Machine::new(3);
         let directory = machine.process().open_directory(Path::new("/")).unwrap();
-        let log = LogFile::create(&directory, name(), 0o600, 12 << 10).unwrap();
+        let log = LogFile::create(&directory, name(), 0o600, 12 << 10, Form::Sectors).unwrap();
         log.write_head(&head(ID, 0)).unwrap();
         log.flush().unwrap();
         directory.flush().unwrap();
@@ -253,7 +254,7 @@ fn while_it_is_made_there_is_nothing_in_it() {
             }
         });
         let directory = machine.process().open_directory(Path::new("/")).unwrap();
-        LogFile::create(&directory, name(), 0o600, 12 << 10).unwrap();
+        LogFile::create(&directory, name(), 0o600, 12 << 10, Form::Sectors).unwrap();
         directory.flush().unwrap();
         machine.watch(|_, _| {});
     }
@@ -265,7 +266,7 @@ fn what_is_written_again_can_be_flushed() {
     for block in [Some(512), Some(4096), None] {
         let machine = Machine::new(5);
         let directory = machine.process().open_directory(Path::new("/")).unwrap();
-        let log = LogFile::create(&directory, name(), 0o600, 12 << 10).unwrap();
+        let log = LogFile::create(&directory, name(), 0o600, 12 << 10, Form::Sectors).unwrap();
         log.write_head(&head(ID, 0)).unwrap();
         log.flush().unwrap();
         directory.flush().unwrap();

@@ -10,7 +10,7 @@
 use super::common::{ID, head, noise};
 use dash_engine::error::Error;
 use dash_log::file::LogFile;
-use dash_log::format::Invalid;
+use dash_log::format::{Form, Invalid};
 use dash_log::head::Head;
 use dash_log::record::{Builder, WINDOW_START};
 use dash_log::scan::{Condition, scan};
@@ -31,7 +31,7 @@ fn name() -> &'static OsStr {
 fn a_log_at_rest_is_told_by_its_head() {
     let folder = tempfile::tempdir().unwrap();
     let home = Real.open_directory(folder.path()).unwrap();
-    let log = LogFile::create(&home, name(), 0o600, RING).unwrap();
+    let log = LogFile::create(&home, name(), 0o600, RING, Form::Sectors).unwrap();
     let next = 3 * u64::from(log.block()) + 512;
     let said = Head { next: Some(next), block: log.block(), ..head(ID, 4) };
     log.write_head(&said).unwrap();
@@ -65,7 +65,7 @@ fn a_log_at_rest_is_told_by_its_head() {
 fn a_file_longer_than_any_log_is_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let home = Real.open_directory(folder.path()).unwrap();
-    let log = LogFile::create(&home, name(), 0o600, RING).unwrap();
+    let log = LogFile::create(&home, name(), 0o600, RING, Form::Sectors).unwrap();
     assert!(matches!(log.grow(1 << 40), Err(Error::Refused(_))));
     let path = folder.path().join(name());
     std::fs::OpenOptions::new().write(true).open(path).unwrap().set_len(1 << 40).unwrap();
@@ -107,7 +107,7 @@ fn fill<F: File>(log: &LogFile<F>) -> u64 {
 fn is_written_and_read<S: Storage>(storage: &S, path: &Path, direct: Option<bool>) {
     let directory = storage.open_directory(path).unwrap();
     assert!(LogFile::open(&directory, name()).unwrap().is_none());
-    let log = LogFile::create(&directory, name(), 0o640, RING).unwrap();
+    let log = LogFile::create(&directory, name(), 0o640, RING, Form::Sectors).unwrap();
     assert!(direct.is_none_or(|direct| direct == log.is_direct()));
     assert_eq!(log.read_head().unwrap(), Err(Invalid::Absent));
     assert_eq!(log.ring().unwrap().len, RING);
@@ -133,7 +133,7 @@ fn is_written_and_read<S: Storage>(storage: &S, path: &Path, direct: Option<bool
     assert_eq!((other.is_direct(), other.block()), (log.is_direct(), log.block()));
     assert_eq!(scan(&other).unwrap().chain, found.chain);
     assert!(matches!(
-        LogFile::create(&directory, name(), 0o640, RING),
+        LogFile::create(&directory, name(), 0o640, RING, Form::Sectors),
         Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::AlreadyExists
     ));
     assert_eq!(scan(&other).unwrap().chain, found.chain);
@@ -165,7 +165,7 @@ fn what_was_made_or_grown_is_durable() {
     // LOG-9: its length, and zeros in it.
     let machine = Machine::new(1);
     let directory = machine.process().open_directory(Path::new("/")).unwrap();
-    let log = LogFile::create(&directory, name(), 0o600, RING).unwrap();
+    let log = LogFile::create(&directory, name(), 0o600, RING, Form::Sectors).unwrap();
     directory.flush().unwrap();
     let left = || machine.power_loss(&mut Nothing).file_view("app.db-dashlog").unwrap();
     assert_eq!(left(), vec![0; 4096 + RING as usize]);
@@ -177,7 +177,7 @@ fn what_was_made_or_grown_is_durable() {
 fn writing_in_the_ring_takes_no_blocks() {
     let folder = tempfile::tempdir().unwrap();
     let directory = Real.open_directory(folder.path()).unwrap();
-    let log = LogFile::create(&directory, name(), 0o600, RING).unwrap();
+    let log = LogFile::create(&directory, name(), 0o600, RING, Form::Sectors).unwrap();
     let blocks = || std::fs::metadata(folder.path().join(name())).unwrap().blocks();
     let made = blocks();
     assert!(made * 512 >= RING, "{made}");
@@ -190,7 +190,7 @@ fn the_greater_block_of_two_is_used() {
     // LOG-5: the head was written where blocks are larger.
     let machine = Machine::new(1);
     let directory = machine.process().open_directory(Path::new("/")).unwrap();
-    let log = LogFile::create(&directory, name(), 0o600, RING).unwrap();
+    let log = LogFile::create(&directory, name(), 0o600, RING, Form::Sectors).unwrap();
     assert_eq!(log.block(), 512);
     for (said, used) in [(4096, 4096), (512, 512), (1 << 30, 4096), (0, 512), (3000, 512)] {
         log.write_head(&Head { block: said, ..head(ID, 0) }).unwrap();
@@ -204,14 +204,17 @@ fn a_log_that_can_not_be_made_leaves_no_name() {
         let machine = Machine::new(1);
         let directory = machine.process().open_directory(Path::new("/")).unwrap();
         machine.fail(Fault::new(Effect::Error(5)).on(kind));
-        assert!(LogFile::create(&directory, name(), 0o600, RING).is_err(), "{kind:?}");
+        assert!(
+            LogFile::create(&directory, name(), 0o600, RING, Form::Sectors).is_err(),
+            "{kind:?}"
+        );
         assert!(LogFile::open(&directory, name()).unwrap().is_none(), "{kind:?}");
     }
     let machine = Machine::new(1);
     machine.set_capacity(Some(RING));
     let directory = machine.process().open_directory(Path::new("/")).unwrap();
-    assert!(LogFile::create(&directory, name(), 0o600, RING).is_err());
+    assert!(LogFile::create(&directory, name(), 0o600, RING, Form::Sectors).is_err());
     assert!(!machine.exists("app.db-dashlog"));
-    let tiny = LogFile::create(&directory, name(), 0o600, 100);
+    let tiny = LogFile::create(&directory, name(), 0o600, 100, Form::Sectors);
     assert!(matches!(tiny, Err(Error::Refused(_))));
 }

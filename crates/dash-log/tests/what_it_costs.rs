@@ -8,9 +8,10 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-use super::common::{ID, head, noise};
+use super::common::{ID, create_mapped, head, noise};
 use dash_log::difference::{Copies, Differ, apply};
 use dash_log::file::LogFile;
+use dash_log::format::Form;
 use dash_log::images::Images;
 use dash_log::record::{Builder, WINDOW_START};
 use dash_log::scan::scan;
@@ -105,7 +106,7 @@ fn a_record() {
 fn a_record_in_memory() {
     let Some(folder) = dash_testing::mounts::folder_in_memory() else { return };
     let directory = Real.open_directory(folder.path()).unwrap();
-    let log = LogFile::create_mapped(&directory, OsStr::new("log"), 0o600, 1 << 20).unwrap();
+    let log = create_mapped(&directory, OsStr::new("log"), 0o600, 1 << 20).unwrap();
     let log = log.unwrap();
     for lines in [1_usize, 3, 64] {
         let (bytes, mut at) = (noise(7, lines * 64), 0);
@@ -125,7 +126,8 @@ fn a_scan_of_a_full_log() {
         let directory = Real.open_directory(folder.path()).unwrap();
         let ring = 16 << 20;
         let begun = Instant::now();
-        let log = LogFile::create(&directory, OsStr::new("log"), 0o600, ring).unwrap();
+        let log =
+            LogFile::create(&directory, OsStr::new("log"), 0o600, ring, Form::Sectors).unwrap();
         let made = begun.elapsed();
         log.write_head(&head(ID, 0)).unwrap();
         let mut builder = Builder::new();

@@ -43,6 +43,8 @@ pub(crate) type Leader<S> = session::Leader<<S as Storage>::File, Frames>;
 #[derive(Debug, Default)]
 pub struct Frames {
     pub(crate) window: Window,
+    /// Commits of the record that is built which their statements carry; 0: frames do.
+    pub(crate) carried: u32,
     /// Frames read back.
     pub(crate) read: Vec<u8>,
     /// Those of the record before, which the next differences are mostly made against.

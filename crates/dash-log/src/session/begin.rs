@@ -1,5 +1,5 @@
-//! Beginning to use the log. From the first record on the log is part of the database. So before it
-//! whoever does not know the log is kept out, durably, and all names are durable (WAL-1).
+//! Beginning to use the log. From the first record on the log is part of the database. So before
+//! it whoever does not know the log is kept out, durably, and all names are durable (WAL-1).
 
 use super::{Engine, LeaderOf, Session, Strayed, Whose, Word};
 use crate::file::LogFile;
@@ -55,8 +55,8 @@ fn announce<E: Engine>(engine: &mut E, leader: &mut LeaderOf<E>) -> Result<()> {
     Ok(())
 }
 
-/// Opens the log, or makes one. `false`: there is none, and it is to lie elsewhere, which nobody has
-/// told this connection.
+/// Opens the log, or makes one. `false`: there is none, and it is to lie elsewhere, which nobody
+/// has told this connection.
 fn prepare<E: Engine>(engine: &mut E, leader: &mut LeaderOf<E>) -> Result<bool> {
     // It may have been removed at rest.
     leader.log = None;
@@ -202,8 +202,7 @@ impl<S: Storage, M: Default> Session<S, M> {
         let found = database.metadata().during(Operation::Stat, place.names.shown())?;
         let permissions = found.permissions & OWNERS_ALONE;
         let folder = place.directory()?;
-        let log =
-            LogFile::create_fitting(folder, place.log_name(), permissions, *self.ring.start())?;
+        let log = LogFile::create(folder, place.log_name(), permissions, *self.ring.start(), None)?;
         // Whoever may use the database may use its log; as far as that can be.
         drop(log.file().copy_access(database));
         let own = log.file().metadata().during(Operation::Stat, log.name())?;
@@ -241,10 +240,6 @@ impl<S: Storage, M: Default> Session<S, M> {
     }
 
     /// Whether it has other rights than one that is made now.
-    ///
-    /// # Errors
-    ///
-    /// Those of looking.
     pub fn is_misfit(&self, log: &LogFile<S::File>) -> Result<bool> {
         let user = self.storage.user();
         let is_misfit = super::whose::is_misfit(log.file(), self.place.database()?, user);
@@ -253,10 +248,6 @@ impl<S: Storage, M: Default> Session<S, M> {
 
     /// Says in the log's head what its records are worth, and where the next one goes if none
     /// counts. Not flushed.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file system.
     pub fn write_head(
         &self,
         leader: &mut super::Leader<S::File, M>,

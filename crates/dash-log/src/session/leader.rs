@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 /// Shared by the connections of a process, for one log.
 pub struct Leading<F: File, M> {
     leader: Mutex<Leader<F, M>>,
+    /// No lock: a forked child may ask at any time.
     medium: AtomicU64,
 }
 

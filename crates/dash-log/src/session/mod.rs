@@ -1,7 +1,10 @@
-//! A session of the log: from the first record on, as long as anybody commits.
+//! A session of the log: from the first record on, as long as anybody commits. Errors are those of
+//! the file system, where nothing else is said.
 //!
 //! | file | owns |
 //! |---|---|
+//! | `commit` | waiting until a commit is durable, by helping |
+//! | `engine` | what only an engine knows of it |
 //! | `words` | the words of shared memory that tell of the log |
 //! | `leader` | what a process keeps of the log |
 //! | `names`, `place`, `signed` | where the log lies, and the sign that says so |
@@ -12,6 +15,8 @@
 //! | `write` | a record into the log |
 
 mod begin;
+mod commit;
+mod engine;
 mod leader;
 mod names;
 mod place;
@@ -24,7 +29,9 @@ mod whose;
 mod words;
 mod write;
 
-pub use begin::{begin, open_log};
+pub use begin::open_log;
+pub use commit::{commit, with_log, with_log_waiting};
+pub use engine::{Batch, Engine, LeaderOf, MemoryOf};
 pub use leader::{Leader, Leading, LogMedium};
 pub use names::Names;
 pub use place::{Opened, Place};
@@ -35,7 +42,6 @@ pub use whose::Whose;
 pub use words::{Word, Words};
 pub use write::Means;
 
-use dash_engine::error::{Error, Result};
 use dash_storage::{File, Storage};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -77,48 +83,12 @@ pub struct Counts {
     pub bytes: u64,
     /// Flushes.
     pub flushes: u64,
+    /// Flushes that failed and were made good without it.
+    pub failed: u64,
+    /// Times it was full within a window.
+    pub wraps: u64,
     /// Times it was made longer.
     pub growths: u64,
     /// Flushes of a folder.
     pub folder_flushes: u64,
-}
-
-/// What the leader has that an engine's connections share.
-pub type LeaderOf<E> = Leader<<<E as Engine>::Storage as Storage>::File, <E as Engine>::Kept>;
-
-/// What only an engine knows.
-pub trait Engine {
-    /// Where its files are.
-    type Storage: Storage;
-
-    /// What it makes differences against.
-    type Kept: Default;
-
-    /// Its session.
-    fn session(&mut self) -> &mut Session<Self::Storage, Self::Kept>;
-
-    /// Takes the name fence away, durably, if it stands: what the log says counts no more.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file system.
-    fn end_fence(&mut self) -> Result<()>;
-
-    /// Makes durable what has to be so before the first record, and keeps out whoever does not know
-    /// the log.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file system.
-    fn guard(&mut self) -> Result<()>;
-
-    /// A session could not be begun.
-    ///
-    /// # Errors
-    ///
-    /// `Poisoned` where a flush has failed that nothing else makes good.
-    fn check_begun(&self, error: &Error) -> Result<()>;
-
-    /// The log was removed while the database is open.
-    fn lost(&self) -> Error;
 }

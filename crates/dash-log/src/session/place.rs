@@ -49,10 +49,6 @@ impl<S: Storage> Place<S> {
     }
 
     /// Goes where a sign says, if there is one. Why what is there is not used, if it isn't.
-    ///
-    /// # Errors
-    ///
-    /// Those of looking.
     pub fn follow(&mut self, storage: &S) -> Result<Option<Strayed>> {
         match self.read_sign()? {
             Ok(None) => Ok(None),
@@ -108,7 +104,7 @@ impl<S: Storage> Place<S> {
         &self.name
     }
 
-    /// The same, and its path for messages where it is not beside the database.
+    /// Its name, and for messages its path where it is not beside the database.
     pub(super) fn log_name(&self) -> LogName<'_> {
         let shown = self.sign.as_ref().map(|sign| sign.path.to_string_lossy());
         LogName { file: &self.name, shown: shown.unwrap_or_else(|| self.name.to_string_lossy()) }
@@ -133,19 +129,11 @@ impl<S: Storage> Place<S> {
     }
 
     /// Opens the log for writing.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file system.
     pub fn open(&self) -> Result<Opened<S>> {
         self.open_by(|directory, name| LogFile::open(directory, name))
     }
 
-    /// The same, for reading.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file system.
+    /// Opens it only to read.
     pub fn open_to_read(&self) -> Result<Opened<S>> {
         self.open_by(|directory, name| LogFile::open_to_read(directory, name))
     }
@@ -189,10 +177,6 @@ impl<S: Storage> Place<S> {
     }
 
     /// Removes the log, durably if it lies elsewhere. What may be no log is left there.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file system; those of [`refusal`](Self::refusal).
     pub fn unlink(&self) -> Result<()> {
         if self.sign.is_some() {
             match self.open_to_read()? {

@@ -67,10 +67,6 @@ impl<S: Storage, M: Default> Session<S, M> {
     }
 
     /// Makes what is in the database's folder durable.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file system.
     pub fn flush_home(&mut self) -> Result<()> {
         self.counts.folder_flushes += 1;
         if broken(Mutation::DirectoryNotFlushed) {

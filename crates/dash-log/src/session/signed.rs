@@ -72,10 +72,6 @@ impl<S: Storage> Place<S> {
     }
 
     /// Says whose the log is that came with a copy of the database: a person has said so.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`refusal`](Self::refusal), and of the file system.
     pub fn keep_copied(&mut self, storage: &S) -> Result<()> {
         let owner = self.owner();
         let sign = self.sign.take().map(|sign| Sign { owner, ..sign });
@@ -88,10 +84,6 @@ impl<S: Storage> Place<S> {
 
     /// Goes on as if there had never been a log elsewhere: removes the sign, durably. What that
     /// speaks of is left alone.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file system.
     pub fn forget(&mut self, storage: &S) -> Result<()> {
         let shown = self.names.log.to_string_lossy();
         unlink(&*self.home, &self.names.log, &shown)?;
@@ -101,10 +93,6 @@ impl<S: Storage> Place<S> {
 
     /// Removes a log in which nothing counts. Where it lies elsewhere the sign says first that it
     /// may be missing (WAL-27), and stays.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file system; those of [`refusal`](Self::refusal).
     pub fn retire(&mut self) -> Result<()> {
         if let Some(sign) = self.sign.take_if(|it| it.is_made && !broken(Mutation::RetiredEarly)) {
             let sign = Sign { is_made: false, ..sign };

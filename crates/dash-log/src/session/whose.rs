@@ -21,10 +21,6 @@ pub struct Whose {
 
 impl Whose {
     /// Whose an open log is, beside this database.
-    ///
-    /// # Errors
-    ///
-    /// Those of looking at the two.
     pub fn of<F: File>(log: &F, database: &F) -> io::Result<Self> {
         let found = log.metadata()?;
         let counts = is_one_file(&found) && is_of_a_writer(&found, database)?;

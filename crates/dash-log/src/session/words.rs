@@ -2,6 +2,7 @@
 //! holder of the log's lock only, and only after the flush of what they speak of (WAL-7): the next
 //! one to hold it after a death finds the log as it was before the unfinished record.
 
+use crate::group::Group;
 use dash_storage::SharedMemory;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -31,8 +32,12 @@ pub enum Word {
     Ring,
     /// 1: a record was written and not flushed.
     Unflushed,
-    /// Sequence of the record that is being written; 0: none. Not 0 under a fresh lock: the one that
-    /// wrote it died.
+    /// Counts the rounds of flushing: see [`Group`].
+    Rounds,
+    /// Whether somebody waits for one.
+    Awaited,
+    /// Sequence of the record that is being written; 0: none. Not 0 under a fresh lock: the one
+    /// that wrote it died.
     Writes,
 }
 
@@ -43,9 +48,20 @@ pub struct Words<M> {
 }
 
 impl<M: SharedMemory> Words<M> {
-    /// Those in `memory`; `index` answers where each is.
+    /// Words in `memory`; `index` answers where each of the log's is.
     pub fn new(memory: Arc<M>, index: fn(Word) -> usize) -> Self {
         Self { memory, index }
+    }
+
+    /// How those who commit wait for each other.
+    pub fn group(&self) -> (Group, Arc<M>) {
+        let (rounds, awaited) = ((self.index)(Word::Rounds), (self.index)(Word::Awaited));
+        (Group { rounds, awaited }, Arc::clone(&self.memory))
+    }
+
+    /// All of the engine's.
+    pub fn memory(&self) -> &M {
+        &self.memory
     }
 
     fn word(&self, word: Word) -> &AtomicU64 {

@@ -4,7 +4,7 @@ use super::{Leader, Session, Word};
 use crate::file::LogFile;
 use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Error, Result};
-use dash_storage::Storage;
+use dash_storage::{File, Storage};
 
 /// What a flush is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,24 @@ pub enum Means {
     Write,
 }
 
+/// What an engine shares with other processes.
+type Memory<S> = <<S as Storage>::File as File>::Memory;
+
 impl<S: Storage, M: Default> Session<S, M> {
+    /// Begins the next record, whose context is the engine's. Images and notes are for the builder.
+    pub fn begin_record(
+        &self,
+        leader: &mut Leader<S::File, M>,
+        flags: u16,
+        page: u32,
+        meta: u16,
+        context: &[u8],
+    ) -> Result<()> {
+        let sequence = self.words.get(Word::Sequence) + 1;
+        leader.builder.set_form(leader.form());
+        leader.builder.begin(leader.id, sequence, flags, page, meta, context)
+    }
+
     /// Writes the record that was built where it overwrites nothing from `oldest` on, and makes it
     /// as durable as is asked for. `publish` says of it what is the engine's, before the window is
     /// there: whoever sees that sees what is in it. The word that a record is being written stays.
@@ -25,13 +42,13 @@ impl<S: Storage, M: Default> Session<S, M> {
     ///
     /// # Errors
     ///
-    /// Those of the file system: the record may or may not be on the device then.
+    /// Errors of the file system: the record may or may not be on the device then.
     pub fn write(
         &mut self,
         leader: &mut Leader<S::File, M>,
         means: Means,
         oldest: Option<u64>,
-        publish: impl Fn(&M),
+        publish: impl Fn(&Memory<S>, &M),
     ) -> Result<Option<u64>> {
         let written = self.try_write(leader, means, oldest, publish);
         if !matches!(written, Ok(Some(_))) {
@@ -45,7 +62,7 @@ impl<S: Storage, M: Default> Session<S, M> {
         leader: &mut Leader<S::File, M>,
         means: Means,
         oldest: Option<u64>,
-        publish: impl Fn(&M),
+        publish: impl Fn(&Memory<S>, &M),
     ) -> Result<Option<u64>> {
         let log = leader.log.as_ref().ok_or(Error::OutOfMemory)?;
         let blocks = leader.builder.finish(log.block())?;
@@ -59,7 +76,7 @@ impl<S: Storage, M: Default> Session<S, M> {
         let means = if is_first && !asked { Means::Flush } else { means };
         let early = broken(Mutation::WordsBeforeFlush);
         if early {
-            publish(&leader.kept);
+            publish(self.words.memory(), &leader.kept);
             self.publish(place, len);
         }
         match means {
@@ -73,7 +90,7 @@ impl<S: Storage, M: Default> Session<S, M> {
         self.counts.bytes += len;
         self.counts.flushes += u64::from(means != Means::Write);
         if !early {
-            publish(&leader.kept);
+            publish(self.words.memory(), &leader.kept);
             self.publish(place, len);
         }
         if means != Means::Device {
@@ -82,8 +99,8 @@ impl<S: Storage, M: Default> Session<S, M> {
         Ok(Some(len))
     }
 
-    /// Says where the newest record ends. Only once it is flushed: whoever leads after a death finds
-    /// the log as it was before the unfinished record (WAL-7).
+    /// Says where the newest record ends. Only once it is flushed: the next leader after a death
+    /// finds the log as it was before the unfinished record (WAL-7).
     fn publish(&self, place: u64, len: u64) {
         let words = &self.words;
         if !words.is(Word::Window) {
@@ -91,6 +108,22 @@ impl<S: Storage, M: Default> Session<S, M> {
         }
         words.set(Word::Position, place + len);
         words.set(Word::Sequence, words.get(Word::Sequence) + 1);
+    }
+
+    /// The log could not be written or flushed: told once, as commits go on.
+    pub fn note_failed_flush(&mut self, error: &Error) {
+        if self.counts.failed == 0 {
+            let (otherwise, log) = (&self.otherwise, self.place.names.shown_log());
+            self.notice = Some(format!("{error}; {otherwise}, where {log} can't be used"));
+        }
+        self.counts.failed += 1;
+    }
+
+    /// It could not, and the record that was to be written is given up.
+    pub fn give_up(&mut self, error: &Error) {
+        self.note_failed_flush(error);
+        self.skip_sequence();
+        self.words.set(Word::Unflushed, 0);
     }
 
     /// The number of a record that may be in the log, unfinished, is not used again: two records of
@@ -104,10 +137,6 @@ impl<S: Storage, M: Default> Session<S, M> {
     }
 
     /// Flushes what was left in the device's cache.
-    ///
-    /// # Errors
-    ///
-    /// Those of the device.
     pub fn flush(&mut self, leader: &Leader<S::File, M>) -> Result<()> {
         self.counts.flushes += 1;
         leader.log.as_ref().map_or(Ok(()), LogFile::flush)?;

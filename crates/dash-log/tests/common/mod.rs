@@ -7,9 +7,14 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
+use dash_engine::error::{Error, Operation, Result};
+use dash_log::file::LogFile;
 use dash_log::format::{Form, RING_START};
 use dash_log::head::{Head, State};
 use dash_log::record::Builder;
+use dash_storage::Directory;
+use std::ffi::OsStr;
+use std::io::ErrorKind;
 
 pub const ID: u64 = 0x1122_3344_5566_7788;
 
@@ -90,4 +95,21 @@ pub fn log(head: Option<&Head>, ring: usize, records: &[(usize, &[u8])]) -> Vec<
         bytes[start + position..start + position + record.len()].copy_from_slice(record);
     }
     bytes
+}
+
+/// Makes a log of lines; `None`, and no file, where there is no memory for that.
+pub fn create_mapped<D: Directory>(
+    directory: &D,
+    name: &OsStr,
+    permissions: u32,
+    ring: u64,
+) -> Result<Option<LogFile<D::File>>> {
+    match LogFile::create(directory, name, permissions, ring, Form::Lines) {
+        Err(Error::Io { operation: Operation::Map, source, .. })
+            if source.kind() == ErrorKind::Unsupported =>
+        {
+            Ok(None)
+        }
+        made => made.map(Some),
+    }
 }

@@ -10,82 +10,18 @@ use crate::frames::{FRAME_HEADER, FrameHeader, frame_offset, frame_size};
 use crate::logged::put_ends;
 use crate::mutation::{Mutation, broken};
 use crate::process::{Leader, Window};
-use crate::shared::commits::Record;
 use crate::shared::coordination::Word;
 use crate::shared::durable::unpack;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_log::format::Form;
 use dash_log::record::WINDOW_START;
-use dash_log::session::Means;
+use dash_log::session::Batch;
 use dash_storage::Storage;
 use std::sync::Arc;
 
-/// What came of writing a record.
-enum Written {
-    /// It is in the log, with so many bytes, and as durable as was asked for.
-    Durable(u32),
-    /// There is no room for it without overwriting what may be needed.
-    Full,
-}
-
-/// What a record is about.
-#[derive(Clone, Copy)]
-pub(super) struct Batch {
-    /// Bytes of a page.
-    pub(super) page: u32,
-    pub(super) first: u32,
-    pub(super) last: u32,
-}
-
 impl<S: Storage> Connection<S> {
-    /// Makes frames `first` to `last` durable by a record, or by a flush of `-wal` where the log is
-    /// full or fails. The leader has the log open.
-    pub(crate) fn append(
-        &mut self,
-        leader: &mut Leader<S>,
-        page: u32,
-        (first, last): (u32, u32),
-        means: Means,
-    ) -> Result<()> {
-        let mut commits = 0;
-        let written = if first > last {
-            // They are written; only the flush is missing.
-            self.session.flush(leader).map(|()| Written::Durable(0))
-        } else {
-            let batch = Batch { page, first, last };
-            self.read_back(leader, batch)?;
-            let carrying = self.carrying(leader, batch)?;
-            let mut carried = 0;
-            if let Some(carrying) = carrying {
-                carried = self.build_carrying(leader, batch, &carrying)?;
-                commits = carried;
-            } else if self.is_carried() && !broken(Mutation::FramesBehindStatements) {
-                return self.flush_wal(leader, last);
-            } else {
-                commits = self.build(leader, batch)?;
-                // A commit does not wait or fail for what is said of it.
-                drop(self.annotate(leader, page, first));
-            }
-            self.write_record(leader, last, means, carried)
-        };
-        match written {
-            Ok(Written::Durable(bytes)) => {
-                self.coordination.note_record((first, last), Record { commits, bytes });
-                Ok(())
-            }
-            Ok(Written::Full) => self.wrap(leader, last),
-            // What the record holds may or may not be on the device. Its number is not used again,
-            // and what it was to make durable is so in `-wal` (WAL-9).
-            Err(Error::OutOfMemory) => Err(Error::OutOfMemory),
-            Err(error) => {
-                self.log_failed(&error);
-                self.flush_wal(leader, last)
-            }
-        }
-    }
-
     /// Reads frames of `-wal`.
-    fn read_back(&mut self, leader: &mut Leader<S>, batch: Batch) -> Result<()> {
+    pub(super) fn read_back(&mut self, leader: &mut Leader<S>, batch: Batch) -> Result<()> {
         let size = usize::try_from(frame_size(batch.page)).map_err(|_| Error::OutOfMemory)?;
         if self.own.take_whole((batch.first, batch.last), size, &mut leader.kept.read) {
             return Ok(());
@@ -106,8 +42,9 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Makes a record of them; answers how many transactions end in it.
-    fn build(&mut self, leader: &mut Leader<S>, batch: Batch) -> Result<u32> {
+    pub(super) fn build_frames(&mut self, leader: &mut Leader<S>, batch: Batch) -> Result<u32> {
         let mut commits = 0;
+        leader.kept.carried = 0;
         let starts = self.coordination.get(Word::Window) == 0;
         let start = if starts { Some(self.generation_in_wal()?) } else { None };
         let page = batch.page;
@@ -180,9 +117,7 @@ impl<S: Storage> Connection<S> {
         }
         let flags = if context.start.is_some() { WINDOW_START } else { 0 };
         let meta = u16::try_from(meta).unwrap_or_default();
-        let sequence = self.coordination.get(Word::Sequence) + 1;
-        leader.builder.set_form(form);
-        leader.builder.begin(leader.id, sequence, flags, page, meta, &bytes)?;
+        self.session.begin_record(leader, flags, page, meta, &bytes)?;
         Ok(is_short)
     }
 
@@ -225,66 +160,6 @@ impl<S: Storage> Connection<S> {
             true => Ok(FrameHeader::decode(&header).page),
             false => Err(self.strange("it is shorter than the index says")),
         }
-    }
-
-    /// Writes the record that was built, of frames up to `last`, and flushes it. Statements carry
-    /// so many commits in it; 0: frames do.
-    fn write_record(
-        &mut self,
-        leader: &mut Leader<S>,
-        last: u32,
-        means: Means,
-        carried: u32,
-    ) -> Result<Written> {
-        self.seal_wal()?;
-        let c = &self.coordination;
-        let oldest = c.get(Word::Window).checked_sub(1);
-        let oldest = oldest.filter(|_| !broken(Mutation::WrapsOverWindow));
-        let written = self.session.write(leader, means, oldest, |frames| {
-            let starts = c.get(Word::Window) == 0;
-            let before = if starts { 0 } else { c.get(Word::Carried) };
-            c.set(Word::Carried, before + u64::from(carried));
-            if starts {
-                c.set(Word::WindowFrame, u64::from(frames.window.first));
-            }
-            c.set(Word::HeadVoid, 0);
-        });
-        let Some(len) = written? else { return Ok(Written::Full) };
-        // Before the word that whoever comes after a death goes by: the next record must not have
-        // these frames again, against images that are no more the last ones (WAL-7).
-        c.set_durable(last.max(c.durable().frame));
-        c.set(Word::Writes, 0);
-        Ok(Written::Durable(u32::try_from(len).unwrap_or(u32::MAX)))
-    }
-
-    /// The log is full within a generation, and can't grow: everything is made durable in `-wal`,
-    /// so all of the log is free (WAL-8).
-    fn wrap(&mut self, leader: &mut Leader<S>, last: u32) -> Result<()> {
-        self.statistics.wraps += 1;
-        match broken(Mutation::WrapWithoutFlush) {
-            true => {
-                self.coordination.set(Word::Window, 0);
-                self.coordination.set_durable(last);
-            }
-            false => self.flush_wal(leader, last)?,
-        }
-        Ok(())
-    }
-
-    /// The log could not be written or flushed: told once, as commits go on.
-    pub(crate) fn note_failed_flush(&mut self, error: &Error) {
-        if self.statistics.failed_flushes == 0 {
-            let (otherwise, log) = (&self.session.otherwise, self.names.shown_log());
-            self.session.notice = Some(format!("{error}; {otherwise}, where {log} can't be used"));
-        }
-        self.statistics.failed_flushes += 1;
-    }
-
-    /// The same, and the record that was to be written is given up.
-    pub(super) fn log_failed(&mut self, error: &Error) {
-        self.note_failed_flush(error);
-        self.session.skip_sequence();
-        self.coordination.set(Word::LogUnflushed, 0);
     }
 
     /// The generation that `-wal` is in, by the header that is there.

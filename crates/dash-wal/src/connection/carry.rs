@@ -12,7 +12,6 @@
 //! The source is SQLite/SSL (VLDB 2017), whose log holds statements alone.
 
 use crate::annotation::{Said, carrying};
-use crate::connection::append::Batch;
 use crate::connection::said::ends;
 use crate::connection::state::Connection;
 use crate::context::{Carried, RecordContext};
@@ -25,6 +24,7 @@ use crate::shared::coordination::Word;
 use crate::shared::durable::unpack;
 use dash_engine::error::{Error, Result};
 use dash_log::record::{CARRYING, WINDOW_START};
+use dash_log::session::Batch;
 use dash_storage::Storage;
 
 /// What a record says in the place of frames.
@@ -106,14 +106,12 @@ impl<S: Storage> Connection<S> {
             start: if starts { Some(self.generation_in_wal()?) } else { None },
         };
         let flags = CARRYING | if starts { WINDOW_START } else { 0 };
-        let sequence = self.coordination.get(Word::Sequence) + 1;
-        leader.builder.set_form(leader.form());
-        let (id, bytes) = (leader.id, context.encode());
-        leader.builder.begin(id, sequence, flags, batch.page, 0, &bytes)?;
+        self.session.begin_record(leader, flags, batch.page, 0, &context.encode())?;
         leader.builder.annotate(&carrying.annotation)?;
         // No difference follows in this window.
         let (first, upto) = (batch.first, batch.last);
         leader.kept.window = Window { generation, first, upto, ..Window::default() };
+        leader.kept.carried = carrying.commits;
         self.coordination.set(Word::CarriedBy, carrying.runner.word());
         self.statistics.carried += u64::from(carrying.commits);
         Ok(carrying.commits)

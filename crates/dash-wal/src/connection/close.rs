@@ -10,7 +10,7 @@ use crate::shared::locks::ALIVE;
 use dash_engine::coordination::take_open_to_close;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::locks::LockLevel;
-use dash_log::session::Engine;
+use dash_log::session::{Engine, with_log_waiting};
 use dash_storage::{Directory, File, LockKind, Storage};
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl<S: Storage> Connection<S> {
         }
         let session = self.coordination.is(Word::Session);
         if session {
-            self.with_log_waiting(|connection, leader| connection.void_generation(leader))?;
+            with_log_waiting(self, |connection, leader| connection.void_generation(leader))?;
         }
         let holds = self.coordination.get(Word::Salts) != 0;
         if session || holds && !self.directory.keeps_order() {
@@ -51,7 +51,7 @@ impl<S: Storage> Connection<S> {
         if session {
             self.session.flush_home()?;
             // It is gone, and what others put in its place is none of the log's business.
-            self.with_log_waiting(|connection, leader| {
+            with_log_waiting(self, |connection, leader| {
                 connection.write_head(leader, &connection.closed())
             })?;
         }
@@ -194,7 +194,7 @@ impl<S: Storage> Connection<S> {
             if let Some(header) = header {
                 self.wal_is_flushed(salts_of(&header));
             }
-            self.with_log_waiting(Self::leave_log)?;
+            with_log_waiting(self, Self::leave_log)?;
         }
         self.end_fence()?;
         Ok(())

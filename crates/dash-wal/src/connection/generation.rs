@@ -20,7 +20,7 @@ use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_exact;
 use dash_engine::memory::zeros;
 use dash_log::record::WINDOW_START;
-use dash_log::session::{Means, open_log};
+use dash_log::session::{Means, open_log, with_log_waiting};
 use dash_storage::Storage;
 
 impl<S: Storage> Connection<S> {
@@ -30,7 +30,7 @@ impl<S: Storage> Connection<S> {
         self.flush_database_if_dirty()?;
         let stamp = self.stamp()?;
         self.statistics.generations += 1;
-        self.with_log_waiting(|connection, leader| connection.begin_in_log(leader, header, stamp))
+        with_log_waiting(self, |connection, leader| connection.begin_in_log(leader, header, stamp))
     }
 
     /// What the database is like: all of the generation before was copied there. Not known where
@@ -141,14 +141,13 @@ impl<S: Storage> Connection<S> {
                 self.flush_wal_file()?;
             }
             let c = &self.coordination;
-            let (sequence, page) = (c.get(Word::Sequence) + 1, page_of(&generation.header));
-            leader.builder.set_form(leader.form());
-            leader.builder.begin(leader.id, sequence, WINDOW_START, page, 0, &bytes)?;
+            let page = page_of(&generation.header);
+            self.session.begin_record(leader, WINDOW_START, page, 0, &bytes)?;
             let oldest = c.get(Word::Window).checked_sub(1);
             let oldest = oldest.filter(|_| !broken(Mutation::GenerationOverFullRing));
             let flushed = !broken(Mutation::GenerationNotFlushed);
             let means = if flushed { Means::Flush } else { Means::Write };
-            let written = self.session.write(leader, means, oldest, |_| {
+            let written = self.session.write(leader, means, oldest, |_, _| {
                 c.set(Word::Window, 0);
                 c.set(Word::Carried, 0);
                 c.set(Word::WindowFrame, 1);
@@ -164,7 +163,7 @@ impl<S: Storage> Connection<S> {
                 }
                 Err(Error::OutOfMemory) => return Err(Error::OutOfMemory),
                 Err(error) => {
-                    self.log_failed(&error);
+                    self.session.give_up(&error);
                     self.flush_wal_file()?;
                     return Ok(false);
                 }
@@ -179,7 +178,7 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn end_generation(&mut self) -> Result<()> {
         self.flush_database_if_dirty()?;
         if self.coordination.is(Word::Session) {
-            self.with_log_waiting(|connection, leader| connection.void_generation(leader))?;
+            with_log_waiting(self, |connection, leader| connection.void_generation(leader))?;
         }
         self.coordination.set(Word::Salts, 0);
         self.coordination.set_durable(0);

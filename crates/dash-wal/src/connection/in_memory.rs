@@ -171,14 +171,6 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// The log is about to have a commit that `-wal`'s file may lack (WAL-45).
-    pub(crate) fn seal_wal(&mut self) -> Result<()> {
-        match &self.wal {
-            Some(wal) => wal.seal().during(Operation::Write, self.names.shown_wal()),
-            None => Ok(()),
-        }
-    }
-
     fn let_stock_in(&self, guard: Option<Index<S>>) -> Result<()> {
         let Some(mut guard) = guard else { return Ok(()) };
         guard.allow()?;

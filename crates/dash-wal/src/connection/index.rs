@@ -7,7 +7,7 @@ use crate::rights::explained;
 use crate::shared::coordination::Word;
 use crate::shared::locks::OPEN;
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_log::session::Means;
+use dash_log::session::{Means, commit};
 use dash_storage::{File, LockKind, Storage};
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -211,7 +211,7 @@ impl<S: Storage> Connection<S> {
     /// `dash_read=durable`: what is visible now is durable before it is read.
     fn wait_until_durable(&mut self, slots: Range<usize>) -> Result<()> {
         let waited = match self.visible_end() {
-            Ok(Some(end)) if end > 0 && self.wal.is_some() => self.make_durable(end, Means::Flush),
+            Ok(Some(end)) if end > 0 && self.wal.is_some() => commit(self, end, Means::Flush),
             other => other.map(drop),
         };
         if waited.is_err() {

@@ -9,12 +9,12 @@
 //! | `own` | the frames of the transaction in hand |
 //! | `said` | what commits say of themselves in the log |
 //! | `index` | the wal-index and its locks |
-//! | `durable` | waiting until a commit is durable, by helping |
+//! | `durable` | what has to be durable, and when |
 //! | `append` | frames into the log |
 //! | `carry` | statements in the place of frames |
 //! | `committed` | the database as of the newest commit |
 //! | `stock` | the way without the log: a flush of `-wal` |
-//! | `session` | beginning to use the log |
+//! | `session` | what the log asks of this engine |
 //! | `generation` | a new header of `-wal` |
 //! | `backfill` | what a checkpoint has left in `-wal` |
 //! | `checkpoint` | what must be durable before pages are copied |

@@ -9,7 +9,7 @@ use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::notes::Saying;
 use crate::options::OpenOptions;
-use crate::process::Process;
+use crate::process::{Frames, Process};
 use crate::recovery::Choice;
 use crate::recovery::orphaned::orphaned;
 use crate::rights::explained;
@@ -90,19 +90,15 @@ impl<S: Storage> Connection<S> {
         let database = Arc::new(database);
         let mut connection = Self {
             storage: storage.clone(),
-            session: Session {
-                storage: storage.clone(),
-                path: directory_path.to_owned(),
-                place: Place::beside(&directory, (*names).clone(), Some(&database)),
-                leading: Arc::clone(&process.leading),
-                words: coordination.words(),
-                counts: Counts::default(),
-                ring: options.tuning.ring_min..=options.tuning.ring_max,
-                makes_elsewhere: options.log.is_some(),
-                otherwise: as_in_stock(&names),
-                notice: None,
-                unasked: None,
-            },
+            session: session_of(
+                storage,
+                directory_path,
+                (&directory, &names),
+                &database,
+                &coordination,
+                options,
+                process,
+            ),
             database: DatabaseFile::new(database, &*db),
             directory,
             names,
@@ -156,7 +152,7 @@ impl<S: Storage> Connection<S> {
             let recovered = self
                 .refuse_beside(&options.kept_out_by)
                 .and_then(|()| self.recover_first(choice))
-                .and_then(|()| place_log(self, log));
+                .and_then(|()| place_log(self, log)); // WAL-25, WAL-27
             self.names.set_log(&self.session.place.names);
             if recovered.is_ok() && options.wal_in_memory == Some(true) {
                 self.keep_in_memory();
@@ -173,7 +169,7 @@ impl<S: Storage> Connection<S> {
         } else if choice == Choice::Ask && was == Was::Used {
             self.join()?;
             self.join_memory(options.wal_in_memory)?;
-            self.session.join_log(log)?;
+            self.session.join_log(log)?; // WAL-29
             self.names.set_log(&self.session.place.names);
         } else {
             return Err(Error::Busy);
@@ -346,7 +342,28 @@ fn may_be_opened<S: Storage>(
     mounted::check::<S>(directory, names)
 }
 
-/// How commits become durable without a log, for people.
-fn as_in_stock(names: &Names) -> String {
-    format!("commits become durable by a flush of {}, as in stock SQLite", names.shown_wal())
+/// What a connection knows of the log before anybody has looked: it lies beside the database.
+fn session_of<S: Storage>(
+    storage: &S,
+    path: &Path,
+    (home, names): (&Arc<S::Directory>, &Names),
+    database: &Arc<S::File>,
+    coordination: &Coordination<S::File>,
+    options: &OpenOptions,
+    process: &Process<S>,
+) -> Session<S, Frames> {
+    let wal = names.shown_wal();
+    Session {
+        storage: storage.clone(),
+        path: path.to_owned(),
+        place: Place::beside(home, (**names).clone(), Some(database)),
+        leading: Arc::clone(&process.leading),
+        words: coordination.words(),
+        counts: Counts::default(),
+        ring: options.tuning.ring_min..=options.tuning.ring_max,
+        makes_elsewhere: options.log.is_some(),
+        otherwise: format!("commits become durable by a flush of {wal}, as in stock SQLite"),
+        notice: None,
+        unasked: None,
+    }
 }

@@ -23,7 +23,7 @@ use crate::shared::coordination::Word;
 use crate::shared::durable::pack;
 use crate::shared::locks::REST;
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_log::session::Engine;
+use dash_log::session::{Engine, with_log};
 use dash_storage::{File, LockKind, Storage};
 use std::ops::Range;
 use std::sync::Arc;
@@ -183,7 +183,7 @@ impl<S: Storage> Connection<S> {
             self.lower_fence()?;
         }
         if !broken(Mutation::RestsUnflushed) {
-            let flushed = self.flush_wal_beside_leader();
+            let flushed = self.flush_beside_leader();
             if !broken(Mutation::RestsAfterFailedFlush) {
                 flushed?;
             }
@@ -224,7 +224,7 @@ impl<S: Storage> Connection<S> {
             Err(Error::Busy) => return Ok(Rest::NotNow),
             Err(error) => return Err(error),
         }
-        let rested = self.with_log(|connection, leader| {
+        let rested = with_log(self, |connection, leader| {
             if connection.newest()? != Some(newest) && !broken(Mutation::RestsUnseen) {
                 return Ok(Rest::NotNow);
             }

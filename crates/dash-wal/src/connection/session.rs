@@ -1,21 +1,31 @@
-//! What an engine for WAL mode does where a session of the log begins and ends: stock SQLite is kept
-//! out, durably, since a power loss may leave `-wal` behind what is in the database (WAL-1).
+//! What a session of the log asks of this engine; and how stock SQLite is kept out while there is
+//! one, since a power loss may leave `-wal` behind what is in the database (WAL-1).
 
+use crate::bounds::FRAMES_MAX;
 use crate::connection::state::Connection;
 use crate::context::HeadContext;
+use crate::frames::frame_size;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::process::{Frames, Leader};
+use crate::shared::commits::Record;
 use crate::shared::coordination::Word;
+use crate::shared::locks::LOG;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::open::open_if_there;
 use dash_log::head::State;
-use dash_log::session::{Engine, Session, open_log};
-use dash_storage::{Directory, File, OpenMode, Storage};
+use dash_log::session::{Batch, Engine, Session, open_log};
+use dash_storage::{Directory, File, LockKind, OpenMode, SharedMemory, Storage};
 use std::io::ErrorKind;
+use std::sync::atomic::Ordering::SeqCst;
 
 impl<S: Storage> Connection<S> {
+    /// Whether nobody outside this process has the database open.
+    fn is_alone(&self) -> bool {
+        self.memory.is_some() && !broken(Mutation::OthersLetIn)
+    }
+
     /// Says in the log's head that no record counts, and what that means for `-wal`. Not flushed.
     pub(crate) fn write_head(
         &mut self,
@@ -86,6 +96,116 @@ impl<S: Storage> Engine for Connection<S> {
 
     fn session(&mut self) -> &mut Session<S, Frames> {
         &mut self.session
+    }
+
+    fn lock(&self) -> Result<bool> {
+        if self.is_alone() {
+            return Ok(true);
+        }
+        let got = self.coordination.file.try_lock(LOG, LockKind::Exclusive);
+        got.during(Operation::Lock, self.names.shown_coordination())
+    }
+
+    fn unlock(&self) -> Result<()> {
+        if self.is_alone() {
+            return Ok(());
+        }
+        let released = self.coordination.file.unlock(LOG);
+        released.during(Operation::Lock, self.names.shown_coordination())
+    }
+
+    fn check_sound(&self) -> Result<()> {
+        Self::check_sound(self)
+    }
+
+    fn is_written(&self, upto: u32) -> bool {
+        self.coordination.is_durable(upto)
+    }
+
+    fn note_written(&self, last: u32) {
+        self.coordination.set_durable(last.max(self.coordination.durable().frame));
+    }
+
+    fn batch(&mut self, upto: u32) -> Result<Batch> {
+        let last = self.end_of_round(upto);
+        let Some(page) = self.page_size()? else {
+            return Err(self.strange("it has no header"));
+        };
+        let durable = self.coordination.durable();
+        let first = if durable.covers(self.coordination.get(Word::Generation), 0) {
+            durable.frame.saturating_add(1)
+        } else {
+            1
+        };
+        Ok(Batch { page, first, last })
+    }
+
+    fn goes_without_log(&mut self, batch: Batch) -> bool {
+        if !self.coordination.is(Word::Session) {
+            self.forget_single_commits();
+        }
+        let c = &self.coordination;
+        let frames = (u64::from(batch.last) + 1).saturating_sub(batch.first.into());
+        let bytes = frames * frame_size(batch.page);
+        let few = c.get(Word::StockCommits) < c.get(Word::StockFirst);
+        let large = bytes > FRAMES_MAX.min(self.settings.tuning.record_max as u64);
+        let unknown = c.is(Word::Session) && c.get(Word::FirstSalt) == 0;
+        c.is(Word::WithoutLog) || !c.is(Word::Session) && few || large || unknown
+    }
+
+    fn build(&mut self, leader: &mut Leader<S>, batch: Batch) -> Result<Option<u32>> {
+        self.read_back(leader, batch)?;
+        if let Some(carrying) = self.carrying(leader, batch)? {
+            return self.build_carrying(leader, batch, &carrying).map(Some);
+        }
+        if self.is_carried() && !broken(Mutation::FramesBehindStatements) {
+            return Ok(None);
+        }
+        let commits = self.build_frames(leader, batch)?;
+        // A commit does not wait or fail for what is said of it.
+        drop(self.annotate(leader, batch.page, batch.first));
+        Ok(Some(commits))
+    }
+
+    fn seal(&mut self) -> Result<()> {
+        // See WAL-45.
+        match &self.wal {
+            Some(wal) => wal.seal().during(Operation::Write, self.names.shown_wal()),
+            None => Ok(()),
+        }
+    }
+
+    fn publish(memory: &<S::File as File>::Memory, kept: &Frames) {
+        let word = |word: Word| memory.word(word as usize);
+        let starts = word(Word::Window).load(SeqCst) == 0;
+        let before = if starts { 0 } else { word(Word::Carried).load(SeqCst) };
+        word(Word::Carried).store(before + u64::from(kept.carried), SeqCst);
+        if starts {
+            word(Word::WindowFrame).store(kept.window.first.into(), SeqCst);
+        }
+        word(Word::HeadVoid).store(0, SeqCst);
+    }
+
+    fn note_record(&mut self, batch: Batch, commits: u32, bytes: u64) {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.coordination.note_record((batch.first, batch.last), Record { commits, bytes });
+    }
+
+    fn flush_elsewhere(&mut self, leader: &mut Leader<S>, last: u32) -> Result<()> {
+        self.flush_wal(leader, last)
+    }
+
+    fn flush_beside_leader(&mut self) -> Result<()> {
+        // The log, whatever becomes of it, holds the frames of `-wal`, or a part of them (WAL-5).
+        if broken(Mutation::StoppedBelieved) {
+            return Ok(());
+        }
+        self.statistics.wal_flushes += 1;
+        self.flush_or_poison()?;
+        if !self.coordination.is(Word::WalNamed) {
+            self.session.flush_home()?;
+        }
+        Ok(())
     }
 
     fn end_fence(&mut self) -> Result<()> {

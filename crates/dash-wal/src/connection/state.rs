@@ -17,6 +17,7 @@ use crate::statistics::Statistics;
 use dash_engine::error::{Error, Result};
 use dash_engine::handover::Turn;
 use dash_engine::totals::Told;
+use dash_log::ring::Ring;
 use dash_log::session::{LogMedium, Session};
 use dash_storage::{File, Storage};
 use std::sync::Arc;
@@ -238,11 +239,8 @@ impl<S: Storage> Connection<S> {
         let c = &self.coordination;
         let log = u64::from(c.is(Word::Session));
         let (log_size, position) = (c.get(Word::Ring) * log, c.get(Word::Position));
-        // Around the ring's end, if it begins behind the newest record.
-        let window = c.get(Word::Window).checked_sub(1).map_or(0, |start| match start < position {
-            true => position - start,
-            false => (log_size + position).saturating_sub(start),
-        });
+        let ring = Ring { len: log_size, block: 1 };
+        let window = ring.used(c.get(Word::Window).checked_sub(1), position);
         let direct = log & u64::from(self.log_medium() == Some(LogMedium::Direct));
         Statistics { log, direct, log_size, window: window * log, ..self.counted() }
     }
@@ -255,6 +253,8 @@ impl<S: Storage> Connection<S> {
         all.log_bytes += counts.bytes;
         all.log_flushes += counts.flushes;
         all.growths += counts.growths;
+        all.wraps += counts.wraps;
+        all.failed_flushes += counts.failed;
         all.directory_flushes += counts.folder_flushes;
         all.wal_file_bytes += written;
         all

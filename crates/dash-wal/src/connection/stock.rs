@@ -11,7 +11,7 @@ use crate::process::Leader;
 use crate::shared::coordination::Word;
 use crate::shared::durable::{pack, unpack};
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_log::session::Means;
+use dash_log::session::{Engine, Means, commit, with_log_waiting};
 use dash_storage::{Directory, Storage};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl<S: Storage> Connection<S> {
 
     /// A second flush after one that failed would prove nothing: the pages may be clean by then.
     /// Where they are in memory, and the disk was full, they are written again (WAL-43).
-    fn flush_or_poison(&mut self) -> Result<()> {
+    pub(super) fn flush_or_poison(&mut self) -> Result<()> {
         let Err(source) = self.wal()?.flush() else { return Ok(()) };
         let (operation, name) = (Operation::Flush, self.names.shown_wal().to_string());
         if is_full(&source) && self.wal()?.is_in_memory() {
@@ -76,21 +76,6 @@ impl<S: Storage> Connection<S> {
         self.coordination.set(Word::HeaderNew, 0);
     }
 
-    /// Makes what one has written durable while another connection holds the log, and perhaps for
-    /// ever, as its process was stopped: by a flush of `-wal` that nobody is told of (WAL-5). The
-    /// log, whatever becomes of it, holds the same frames, or a part of them.
-    pub(crate) fn flush_wal_beside_leader(&mut self) -> Result<()> {
-        if broken(Mutation::StoppedBelieved) {
-            return Ok(());
-        }
-        self.statistics.wal_flushes += 1;
-        self.flush_or_poison()?;
-        if !self.coordination.is(Word::WalNamed) {
-            self.session.flush_home()?;
-        }
-        Ok(())
-    }
-
     /// A commit is visible, and what was to make it durable has failed, by `error`: a lock, the
     /// log, a page that was to be read back. A flush of `-wal` needs none of these (WAL-41).
     ///
@@ -106,11 +91,11 @@ impl<S: Storage> Connection<S> {
         // What failed may have been that one write, or its flush: it is written again.
         let c = &self.coordination;
         let is_void = c.is(Word::HeadVoid) && c.is(Word::Session);
-        if is_void && self.with_log_waiting(Self::take_back_void).is_err() {
+        if is_void && with_log_waiting(self, Self::take_back_void).is_err() {
             return Err(self.poisoned_by(&error));
         }
-        self.note_failed_flush(&error);
-        match self.flush_wal_beside_leader() {
+        self.session.note_failed_flush(&error);
+        match self.flush_beside_leader() {
             Ok(()) => Ok(true),
             Err(error @ Error::Poisoned(_)) => Err(error),
             Err(error) if self.finds_no_space(&error) => Err(error),
@@ -141,7 +126,7 @@ impl<S: Storage> Connection<S> {
 
     /// Flushes it as a barrier, with whatever is visible.
     pub(crate) fn flush_wal_alone(&mut self) -> Result<()> {
-        self.with_log_waiting(|connection, leader| {
+        with_log_waiting(self, |connection, leader| {
             // Read before the flush: what comes later may miss it.
             let end = connection.visible_end()?;
             match end {
@@ -165,9 +150,9 @@ impl<S: Storage> Connection<S> {
             return Err(self.strange("a commit frame has other salts than its header"));
         }
         if broken(Mutation::UndeferredInLog) {
-            return self.make_durable(frame.number, Means::Flush);
+            return commit(self, frame.number, Means::Flush);
         }
-        self.with_log_waiting(|connection, _| {
+        with_log_waiting(self, |connection, _| {
             connection.flush_wal_file()?;
             connection.coordination.set(Word::Window, 0);
             Ok(())
@@ -179,7 +164,7 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn settle_header(&mut self) -> Result<()> {
         match self.coordination.is(Word::Session) {
             true => Ok(()),
-            false => self.with_log_waiting(|connection, _| connection.flush_wal_file()),
+            false => with_log_waiting(self, |connection, _| connection.flush_wal_file()),
         }
     }
 }

@@ -15,6 +15,7 @@ use dash_engine::beside::open_or_make;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::locks::LockLevel;
 use dash_engine::open::{ATTEMPTS, is_named_so, is_surely_named_so, open_if_there, replaced};
+use dash_log::session::with_log_waiting;
 use dash_storage::{Directory, OpenMode, Storage};
 use std::sync::Arc;
 
@@ -293,7 +294,7 @@ impl<S: Storage> Connection<S> {
         // What was cut must not come back, whatever the database is made of next.
         let returns = self.coordination.is(Word::Promised) || !self.directory.keeps_order();
         match ends && returns {
-            true => self.with_log_waiting(|connection, _| connection.flush_wal_file()),
+            true => with_log_waiting(self, |connection, _| connection.flush_wal_file()),
             false => Ok(()),
         }
     }

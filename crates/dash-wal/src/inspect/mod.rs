@@ -171,8 +171,7 @@ impl<'a, S: Storage> Files<'a, S> {
             Err(Error::Corrupt(text)) => return refused(Refusal::Damaged, text),
             Err(other) => return Err(other),
         };
-        let whose = Whose::of(log.file.file(), database);
-        let whose = whose.during(Operation::Stat, self.names.shown_log())?;
+        let whose = look.whose(&log)?;
         let found = look.situation(&log, fence, self.wal, boot).and_then(|situation| {
             Ok((situation, self.decided(&look, &log, situation)?, log_seen(&log, len, whose)?))
         });

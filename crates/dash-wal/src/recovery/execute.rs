@@ -19,8 +19,6 @@ use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{read_exact, read_padded};
 use dash_engine::memory::{headroom, zeros};
-use dash_engine::open::shell_word;
-use dash_log::session::Whose;
 use dash_storage::{File, Storage};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::ControlFlow;
@@ -53,7 +51,9 @@ impl<S: Storage> Connection<S> {
         }
         let (look, name) = (self.look(), self.names.shown_wal());
         let Some((header, runs, base)) = look.to_be_run(log, chain, wal)? else { return Ok(()) };
-        if let Some(refusal) = look.statements_of_strangers(log, &runs)? {
+        if let Some(refusal) =
+            look.statements_of_strangers(log, runs.iter().map(|run| run.commits.len()).sum())?
+        {
             return Err(Error::CantOpen(refusal));
         }
         let executor = self.executor.as_ref();
@@ -160,10 +160,14 @@ impl<S: Storage> Look<'_, S> {
         let (runs, header) = (self.runs(log)?, self.header_of(chain)?);
         let (done, _) = self.done(&runs, &header, wal)?;
         let Some(left) = runs.get(done..).filter(|left| !left.is_empty()) else { return Ok(None) };
-        Ok(Some(match self.statements_of_strangers(log, left)? {
-            Some(refusal) => (true, refusal),
-            None => (false, self.statements_of_others(left, None)),
-        }))
+        Ok(Some(
+            match self
+                .statements_of_strangers(log, left.iter().map(|run| run.commits.len()).sum())?
+            {
+                Some(refusal) => (true, refusal),
+                None => (false, self.statements_of_others(left, None)),
+            },
+        ))
     }
 
     /// The records of statements, in order.
@@ -234,23 +238,6 @@ impl<S: Storage> Look<'_, S> {
             ControlFlow::Continue(())
         })?;
         Ok((done, all))
-    }
-
-    /// Why a database isn't opened beside whose log somebody has put statements who may not write
-    /// it (WAL-48).
-    fn statements_of_strangers(&self, log: &Log<S::File>, runs: &[Run]) -> Result<Option<String>> {
-        let whose = Whose::of(log.file.file(), self.database);
-        let whose = whose.during(Operation::Stat, self.names.shown_log())?;
-        let commits: usize = runs.iter().map(|run| run.commits.len()).sum();
-        let (db, log) = (shell_word(&self.names.db), self.names.shown_log());
-        let Whose { owner, group, counts } = whose;
-        Ok((!counts).then(|| {
-            format!(
-                "{log} holds {commits} commits by their statements alone (dash_commit=paper), and is not run: it belongs to user {owner}, \
-                 group {group}, and neither may write {db}. Where it is the log of {db}, give it the owner and the group of {db}; where \
-                 somebody has put it there, let `sqlite-dash recover {db} --discard` go on without it"
-            )
-        }))
     }
 
     /// Why a database isn't opened whose commits have to be run again by somebody else.

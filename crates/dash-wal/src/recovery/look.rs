@@ -16,6 +16,7 @@ use dash_log::head::State;
 use dash_log::images::Images;
 use dash_log::record::Record;
 use dash_log::scan::{Condition, Scan, scan};
+use dash_log::session::Whose;
 use dash_storage::{File, Storage};
 
 /// Where to look.
@@ -114,6 +115,28 @@ impl<S: Storage> Look<'_, S> {
         self.read(file).map_err(|error| self.named(error))
     }
 
+    /// Whose a log is.
+    pub(crate) fn whose(&self, log: &Log<S::File>) -> Result<Whose> {
+        let whose = Whose::of(log.file.file(), self.database);
+        whose.during(Operation::Stat, self.names.shown_log())
+    }
+
+    /// Why a database isn't opened beside whose log somebody has put statements, of so many
+    /// commits, who may not write it (WAL-48).
+    pub(super) fn statements_of_strangers(
+        &self,
+        log: &Log<S::File>,
+        commits: usize,
+    ) -> Result<Option<String>> {
+        let Whose { owner, group, counts: false } = self.whose(log)? else { return Ok(None) };
+        let (db, log) = (shell_word(&self.names.db), self.names.shown_log());
+        Ok(Some(format!(
+            "{log} holds {commits} commits by their statements alone (dash_commit=paper), and is not run: it belongs to user {owner}, \
+             group {group}, and neither may write {db}. Where it is the log of {db}, give it the owner and the group of {db}; where \
+             somebody has put it there, let `sqlite-dash recover {db} --discard` go on without it"
+        )))
+    }
+
     fn read(&self, file: LogFile<S::File>) -> Result<Log<S::File>> {
         let scan = scan(&file)?;
         let head = match scan.condition {
@@ -171,7 +194,7 @@ impl<S: Storage> Look<'_, S> {
             _ => true,
         };
         let database = self.database(log, wal, wal_is, boot)?;
-        Ok(Situation { boot, log: log.says(), wal: wal_is, database, reaches })
+        Ok(Situation { log: log.says(), wal: wal_is, database, reaches })
     }
 
     /// The same, where there is no log, or what is there is none. From before its first record on a
@@ -189,7 +212,7 @@ impl<S: Storage> Look<'_, S> {
             true => LogSays::Lost,
             false => LogSays::Nothing,
         };
-        Ok(Situation { boot, log, wal, database: Database::Complete, reaches: true })
+        Ok(Situation { log, wal, database: Database::Complete, reaches: true })
     }
 
     /// How `-wal` stands to the generation that the log speaks of.

@@ -52,10 +52,10 @@ pub(crate) enum Database {
     Another,
 }
 
-/// All that is looked at.
+/// All that is looked at. Whether processes were killed or the power was lost makes no difference
+/// here: what they left in the caches was written again and flushed before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Situation {
-    pub boot: Boot,
     pub log: LogSays,
     pub wal: WalIs,
     pub database: Database,
@@ -107,9 +107,7 @@ impl Row {
     }
 
     fn fits(&self, situation: &Situation) -> bool {
-        // Whether processes were killed or the power was lost makes no difference here: what they
-        // left in the caches was written again and flushed before.
-        let Situation { boot: Boot::Same | Boot::Other, log, wal, database, reaches } = *situation;
+        let Situation { log, wal, database, reaches } = *situation;
         (self.log)(log)
             && self.wal.contains(&wal)
             && self.database.is_none_or(|wanted| wanted == database)
@@ -230,14 +228,11 @@ mod tests {
         let logs =
             [LogSays::Nothing, LogSays::Lost, LogSays::Void, LogSays::Generation, LogSays::Frames];
         let mut all = Vec::new();
-        for boot in [Boot::Same, Boot::Other] {
-            for log in logs {
-                for &wal in ANY {
-                    let all_are = [Database::Complete, Database::LacksImages, Database::Another];
-                    for database in all_are {
-                        for reaches in [true, false] {
-                            all.push(Situation { boot, log, wal, database, reaches });
-                        }
+        for log in logs {
+            for &wal in ANY {
+                for database in [Database::Complete, Database::LacksImages, Database::Another] {
+                    for reaches in [true, false] {
+                        all.push(Situation { log, wal, database, reaches });
                     }
                 }
             }
@@ -249,7 +244,7 @@ mod tests {
     #[test]
     fn the_table_does_what_each_action_is_for() {
         for situation in all() {
-            let Situation { log, wal, database, reaches, .. } = situation;
+            let Situation { log, wal, database, reaches } = situation;
             let expected = match (log, wal) {
                 (LogSays::Nothing, _) => Action::Leave,
                 (LogSays::Lost, _) => Action::RefuseLost,

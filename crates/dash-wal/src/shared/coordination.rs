@@ -1,10 +1,6 @@
 //! The coordination file `app.db-dash`: words of memory shared by the connections of all processes
 //! that have the database open. It exists while somebody does, is made anew by the first opener and
 //! holds nothing that recovery needs, but whether the page cache of its writers is still there.
-//!
-//! Words about the log are written by the holder of the lock LOG only, and only after the flush of
-//! what they speak of (WAL-7): the next one to hold it after a death finds the log as it was before
-//! the unfinished record.
 
 use crate::shared::durable::DurableEnd;
 use crate::stamp::Stamp;
@@ -54,7 +50,8 @@ const NUMBER: u64 = WAL_LAYOUTS + 4;
 /// First word of one that is laid out as here.
 const MARK: u64 = DASH | NUMBER;
 
-/// Words of the head.
+/// Words of the head. Of those without a word [`session::Word`] says what they tell of the log, and
+/// when they are written (WAL-7).
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Word {
     Magic = 0,
@@ -68,14 +65,9 @@ pub(crate) enum Word {
     Durable = 4,
     /// The first salt1 of a header of `-wal` that may still be on the device.
     FirstSalt = 5,
-    /// 1: the log is in use: name fence, log and names are durable.
     Session = 6,
-    /// Position behind the newest record, in bytes from the ring's beginning.
     Position = 7,
-    /// Sequence of the newest record.
     Sequence = 8,
-    /// 1 + the position from which on records are retained, which is that of the window's first one
-    /// or before; 0: there is no window, and the next record starts one.
     Window = 9,
     /// First frame that is in the window.
     WindowFrame = 10,
@@ -87,15 +79,12 @@ pub(crate) enum Word {
     StockCommits = 13,
     /// 1: the name of `-wal` is durable.
     WalNamed = 14,
-    /// Counts the rounds of flushing; who waits for one sleeps here.
     Rounds = 15,
-    /// Whether somebody waits for one: see [`dash_log::group`].
     Awaited = 16,
     /// 1: a name fence stands, or may.
     Fence = 17,
     /// The salt1 before the newest one, if that does not follow it; see [`crate::context`].
     Predecessor = 18,
-    /// 1: the log can't be had, and commits become durable in stock fashion.
     WithoutLog = 19,
     /// 1: somebody holds WRITER and will look whether others wait. See
     /// [`crate::shared::entries`] for these.
@@ -112,19 +101,14 @@ pub(crate) enum Word {
     HeldBack = 25,
     /// When a checkpoint last did so, likewise.
     Drained = 26,
-    /// Bytes of the log's ring.
     Ring = 27,
-    /// 1: a record was written and not flushed (durability `none`).
     LogUnflushed = 28,
     /// 1: a header was written over an older one, and neither the log nor a flush tells yet.
     HeaderNew = 29,
-    /// Sequence of the record that is being written; 0: none. Not 0 under a fresh LOG lock: the one
-    /// that wrote it died.
     Writes = 30,
     /// The database's file.
     Device = 31,
     Inode = 32,
-    /// The log's id.
     LogId = 33,
     /// When a writer last held readers back to begin `-wal` anew, in nanoseconds of the clock.
     Restarted = 34,
@@ -134,7 +118,6 @@ pub(crate) enum Word {
     Promised = 36,
     /// So many commits become durable in stock fashion before the log is begun.
     StockFirst = 37,
-    /// Sequence of the newest record when the session of the log began.
     FirstSequence = 38,
     /// The [`Stamp`](crate::stamp::Stamp) of the database before anything of this generation was
     /// copied there, its first half; 0: not known.
@@ -151,7 +134,6 @@ pub(crate) enum Word {
     Record = 44,
     /// Inode number of this file; another one says that it is a copy.
     Own = 45,
-    /// 1: the log lies elsewhere, as a sign says.
     Elsewhere = 46,
     /// First frame of a transaction that was written in part without checksums; 0: none was. Its
     /// writer has WRITER, or died. See [`crate::connection::sums`].
@@ -194,6 +176,8 @@ fn of_log(word: session::Word) -> usize {
         Of::Window => Word::Window,
         Of::Ring => Word::Ring,
         Of::Unflushed => Word::LogUnflushed,
+        Of::Rounds => Word::Rounds,
+        Of::Awaited => Word::Awaited,
         Of::Writes => Word::Writes,
     };
     word as usize
