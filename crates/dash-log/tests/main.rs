@@ -6,6 +6,7 @@ mod a_mapped_log_is_stored_to_and_read_back;
 mod a_power_loss_in_memory_leaves_a_prefix;
 mod a_power_loss_leaves_the_chain_or_a_part_of_it;
 mod a_record_counts_whole_or_not_at_all;
+mod a_session_serves_any_engine;
 mod an_annotation_changes_nothing;
 mod differences_turn_one_image_into_another;
 mod format_md_shows_the_bytes;
