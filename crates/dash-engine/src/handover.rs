@@ -17,10 +17,11 @@
 //! writer says that it is not, then looks for tickets. A version of dash that knows nothing of
 //! tickets leaves the words alone; beside it waiting is polling.
 
-use crate::error::Result;
-use dash_storage::SharedMemory;
-use std::sync::Weak;
+use crate::error::{Context, Operation, Result};
+use dash_storage::{File, LockKind, SharedMemory};
+use std::ops::Range;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// How long the one that gave the lock up keeps back for the one that was woken.
@@ -51,8 +52,50 @@ pub struct Line {
     pub stride: usize,
 }
 
+/// The byte of the coordination file that the owner of an entry has locked.
+pub fn entry(entry: usize) -> Range<u64> {
+    let byte = 16 + entry as u64;
+    byte..byte + 1
+}
+
+const ENTRY: &str = "an entry of the coordination file";
+
+/// Whether an entry has a living owner, other than this connection.
+///
+/// # Errors
+///
+/// Those of looking at the lock.
+pub fn is_alive<F: File>(file: &F, at: usize) -> Result<bool> {
+    let lock = file.lock_conflict(entry(at), LockKind::Exclusive).during(Operation::Lock, ENTRY)?;
+    Ok(lock.is_some())
+}
+
 impl Line {
-    fn ticket(&self, entry: usize) -> usize {
+    /// The entries that were ever used, by the word that tells so.
+    pub fn used(&self, high: u64) -> Range<usize> {
+        0..usize::try_from(high).unwrap_or(self.entries).min(self.entries)
+    }
+
+    /// Takes a free entry for a connection's life; what it holds beside the ticket is of a former
+    /// owner.
+    ///
+    /// # Errors
+    ///
+    /// Those of the lock.
+    pub fn register<F: File>(&self, file: &F, memory: &F::Memory) -> Result<Option<usize>> {
+        for at in 0..self.entries {
+            let got = file.try_lock(entry(at), LockKind::Exclusive);
+            if got.during(Operation::Lock, ENTRY)? {
+                self.clear(memory, at);
+                memory.word(self.high).fetch_max(at as u64 + 1, SeqCst);
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The ticket of an entry's owner, if it sleeps.
+    pub fn ticket(&self, entry: usize) -> usize {
         self.first_ticket + entry * self.stride
     }
 
@@ -85,9 +128,7 @@ impl Line {
 
     /// The oldest ticket and its place, but for this connection's own entry.
     fn first<M: SharedMemory>(&self, memory: &M, own: Option<usize>) -> Option<(u64, usize)> {
-        let high = memory.word(self.high).load(SeqCst);
-        let high = usize::try_from(high).unwrap_or(self.entries).min(self.entries);
-        (0..high)
+        self.used(memory.word(self.high).load(SeqCst))
             .filter(|&entry| Some(entry) != own)
             .map(|entry| (memory.word(self.ticket(entry)).load(SeqCst), entry))
             .filter(|&(ticket, _)| ticket != 0)
@@ -182,6 +223,11 @@ pub struct Turn<M: SharedMemory> {
 }
 
 impl<M: SharedMemory> Turn<M> {
+    /// That of the owner of an entry.
+    pub fn of(memory: &Arc<M>, line: Line, entry: usize) -> Self {
+        Self { memory: Arc::downgrade(memory), line, entry }
+    }
+
     /// Waits for the lock to be handed over, or free; whether that was so before `time` was over. A
     /// `ticket` of 0 becomes a new one, behind all others. `None`, at once: the connection is
     /// closed.

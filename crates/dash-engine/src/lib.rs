@@ -21,6 +21,7 @@ pub mod io;
 pub mod locks;
 pub mod memory;
 pub mod mutation;
+pub mod names;
 pub mod open;
 pub mod ranges;
 pub mod totals;

@@ -3,14 +3,15 @@
 
 use crate::connection::blockers::Holders;
 use crate::names::Names;
-use crate::shared::coordination::{ENTRIES, ENTRY, MAX_READERS, WORDS, Word};
-use crate::shared::handover::ticket_of;
+use crate::shared::coordination::{ENTRIES, ENTRY, WORDS, Word};
+use crate::shared::handover::LINE;
 use crate::shared::layout::Layout;
 use crate::shared::locks;
 use crate::shared::readers::snapshot_of;
 use dash_engine::coordination::read_coordination;
 use dash_engine::copied::Copied;
 use dash_engine::error::{Context, Operation, Result};
+use dash_engine::handover::is_alive;
 use dash_engine::open::open_if_there;
 use dash_storage::{File, FileId, LockKind, OpenMode, SharedMemory, Storage};
 use std::path::Path;
@@ -71,14 +72,13 @@ pub fn watch<S: Storage>(storage: &S, path: &Path) -> Result<Option<Watched>> {
     if Layout::of(word(Word::Magic as usize)) != Layout::Ours {
         return Ok(None);
     }
-    let high = usize::try_from(word(Word::ReaderHigh as usize)).unwrap_or(MAX_READERS);
     let mut connections = Vec::new();
-    for entry in 0..high.min(MAX_READERS) {
-        if is_held(locks::reader(entry), LockKind::Exclusive)? {
+    for entry in LINE.used(word(Word::ReaderHigh as usize)) {
+        if is_alive(&file, entry)? {
             let first = ENTRIES + entry * ENTRY;
             connections.push(Connected {
                 process: u32::try_from(word(first + 1)).unwrap_or(0),
-                ticket: Some(word(ticket_of(entry))).filter(|ticket| *ticket != 0),
+                ticket: Some(word(LINE.ticket(entry))).filter(|ticket| *ticket != 0),
                 reads: snapshot_of(word(first)),
             });
         }

@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
+use dash_engine::names::with;
 use dash_ffi::{Code, Error};
 use dash_statement::shown;
 use dash_storage::FileId;
@@ -175,16 +176,9 @@ pub fn name_holders(path: &Path, error: Error) -> Error {
 }
 
 fn files(path: &Path) -> Vec<(Place, FileId)> {
-    let Ok((_, names)) = dash_wal::Names::split(path) else { return Vec::new() };
-    let shadow = dash_shadow::Names::split(path).map(|(_, names)| names.shadow);
-    let named = [
-        (Database, Some(names.db.clone())),
-        (Shadow, shadow.ok()),
-        (Index, Some(names.shm)),
-        (Coordination, Some(names.coordination)),
-    ];
-    let found = named.into_iter().filter_map(|(place, name)| {
-        let found = path.with_file_name(name?).metadata().ok()?;
+    let named = [(Database, ""), (Shadow, "-shadow"), (Index, "-shm"), (Coordination, "-dash")];
+    let found = named.into_iter().filter_map(|(place, ending)| {
+        let found = Path::new(&with(path.as_os_str(), ending)).metadata().ok()?;
         Some((place, FileId { device: found.dev(), inode: found.ino() }))
     });
     found.collect()

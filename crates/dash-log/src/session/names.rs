@@ -1,46 +1,43 @@
 //! The names that a database's log has beside it.
 
+use dash_engine::names::{self, with};
 use std::ffi::{OsStr, OsString};
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
 /// The names beside a database called `app.db`.
 #[derive(Debug, Clone)]
 pub struct Names {
-    /// `app.db`.
-    pub db: OsString,
+    every: names::Names,
     /// `app.db-dashlog`: the preallocated log in which commits become durable; or, where that lies
     /// elsewhere, the sign that says where.
     pub log: OsString,
     /// `app.db-dash-sign`: a sign that is being written.
     pub new_sign: OsString,
-    shown: Arc<str>,
     shown_log: Arc<str>,
+}
+
+/// Those of every engine.
+impl Deref for Names {
+    type Target = names::Names;
+
+    fn deref(&self) -> &names::Names {
+        &self.every
+    }
 }
 
 impl Names {
     /// The names beside `db`.
     #[must_use]
     pub fn of(db: &OsStr) -> Self {
-        let with = |suffix: &str| {
-            let mut name = db.to_owned();
-            name.push(suffix);
-            name
-        };
-        let log = with("-dashlog");
+        let log = with(db, "-dashlog");
         Self {
-            shown: db.to_string_lossy().into(),
+            every: names::Names::of(db),
             shown_log: log.to_string_lossy().into(),
-            db: db.to_owned(),
             log,
-            new_sign: with("-dash-sign"),
+            new_sign: with(db, "-dash-sign"),
         }
-    }
-
-    /// The database's name for messages.
-    #[must_use]
-    pub fn shown(&self) -> &Arc<str> {
-        &self.shown
     }
 
     /// The log's name, or its path where it lies elsewhere, for messages.

@@ -4,14 +4,13 @@
 use crate::shared::coordination::{Coordination, ENTRIES, ENTRY, MAX_READERS, Word};
 use crate::shared::locks;
 use dash_engine::error::{Context, Operation, Result};
-use dash_engine::handover::{Handed, Line, Turn};
+use dash_engine::handover::{Handed, Line, Turn, is_alive};
 use dash_storage::{File, LockKind};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 /// The words of the coordination file that tell of WRITER. A ticket is the third word of a reader
 /// entry.
-const LINE: Line = Line {
+pub(crate) const LINE: Line = Line {
     writing: Word::Writing as usize,
     waiting: Word::Waiting as usize,
     tickets: Word::Tickets as usize,
@@ -21,11 +20,6 @@ const LINE: Line = Line {
     first_ticket: ENTRIES + 2,
     stride: ENTRY,
 };
-
-/// The word of an entry that holds its owner's ticket; 0: it waits not, or polls.
-pub(crate) fn ticket_of(entry: usize) -> usize {
-    LINE.first_ticket + entry * LINE.stride
-}
 
 impl<F: File> Coordination<F> {
     /// Tries to take WRITER.
@@ -51,22 +45,13 @@ impl<F: File> Coordination<F> {
         LINE.acknowledge(&*self.memory);
     }
 
-    /// A dead owner of a reader entry waits no more.
-    pub(crate) fn clear_ticket(&self, entry: usize) {
-        LINE.clear(&*self.memory, entry);
-    }
-
     /// Where this connection can wait for its turn. `None`: it has no reader entry, and polls.
     pub(crate) fn turn(&self) -> Option<Turn<F::Memory>> {
-        let memory = Arc::downgrade(&self.memory);
-        self.entry.map(|entry| Turn { memory, line: LINE, entry })
+        self.entry.map(|entry| Turn::of(&self.memory, LINE, entry))
     }
 
     /// See [`Line::hand_over`].
     pub(crate) fn hand_over(&self) -> Result<Handed> {
-        LINE.hand_over(&*self.memory, self.entry, |entry| {
-            let owner = self.file.lock_conflict(locks::reader(entry), LockKind::Exclusive);
-            Ok(owner.during(Operation::Lock, "a reader entry")?.is_some())
-        })
+        LINE.hand_over(&*self.memory, self.entry, |entry| is_alive(&self.file, entry))
     }
 }

@@ -33,9 +33,3 @@ pub const KEEPS_WRITER: Range<u64> = 3..4;
 
 /// Held while the shadow is: a connection that wants it says so, and waits.
 pub const KEEPS_SHADOW: Range<u64> = 4..5;
-
-/// Held by the owner of a reader entry.
-pub fn reader(entry: usize) -> Range<u64> {
-    let byte = 16 + entry as u64;
-    byte..byte + 1
-}

@@ -1,11 +1,12 @@
 //! Reader entries: who reads which copy (SHADOW-9). See [`crate::shared::coordination`] for the
 //! order in which pins and looks must come.
 
-use crate::shared::coordination::{Coordination, ENTRIES, ENTRY, MAX_READERS, Word};
-use crate::shared::locks;
+use crate::shared::coordination::{Coordination, ENTRIES, ENTRY, Word};
+use crate::shared::handover::LINE;
 use crate::shared::state::Current;
-use dash_engine::error::{Context, Operation, Result};
-use dash_storage::{File, LockKind, SharedMemory};
+use dash_engine::error::Result;
+use dash_engine::handover;
+use dash_storage::{File, SharedMemory};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -79,12 +80,11 @@ impl<F: File> Coordination<F> {
     /// that the connection has locked; but for this one. It makes no system call, and so whoever
     /// was killed may be among them.
     pub(crate) fn writers(&self) -> Vec<(u32, u64, u64)> {
-        let high =
-            usize::try_from(self.word(Word::ReaderHigh).load(Relaxed)).unwrap_or(MAX_READERS);
-        let others = (0..high.min(MAX_READERS)).filter(|entry| self.entry != Some(*entry));
+        let used = LINE.used(self.word(Word::ReaderHigh).load(Relaxed));
+        let others = used.filter(|entry| self.entry != Some(*entry));
         let told = |entry| {
             let told = |what| self.told(entry, what).load(Relaxed);
-            let byte = locks::reader(entry).start;
+            let byte = handover::entry(entry).start;
             Some((u32::try_from(told(PROCESS)).ok()?, told(WRITES), byte))
         };
         others.filter_map(told).filter(|(_, since, _)| *since != 0).collect()
@@ -93,15 +93,10 @@ impl<F: File> Coordination<F> {
     /// The living connections that read, this one too, the oldest snapshot first.
     pub fn readers(&self) -> Result<Vec<Reader>> {
         let (_, end) = self.versions().unwrap_or_default();
-        let high = usize::try_from(self.word(Word::ReaderHigh).load(SeqCst)).unwrap_or(MAX_READERS);
         let mut readers = Vec::new();
-        for entry in 0..high.min(MAX_READERS) {
+        for entry in LINE.used(self.word(Word::ReaderHigh).load(SeqCst)) {
             let pin = self.pin_word(entry).load(SeqCst);
-            let alive = || {
-                let owner = self.file.lock_conflict(locks::reader(entry), LockKind::Exclusive);
-                Ok(owner.during(Operation::Lock, "a reader entry")?.is_some())
-            };
-            if pin == 0 || Some(entry) != self.entry && !alive()? {
+            if pin == 0 || Some(entry) != self.entry && !handover::is_alive(&self.file, entry)? {
                 continue;
             }
             let told = |what| self.told(entry, what).load(Relaxed);
@@ -130,21 +125,12 @@ impl<F: File> Coordination<F> {
     /// SQLite's SHARED lock.
     /// `namespace`: of pids.
     pub fn register(&mut self, namespace: u64) -> Result<()> {
-        for entry in 0..MAX_READERS {
-            if self
-                .file
-                .try_lock(locks::reader(entry), LockKind::Exclusive)
-                .during(Operation::Lock, "a reader entry")?
-            {
-                self.pin_word(entry).store(0, SeqCst);
-                self.clear_ticket(entry);
-                self.told(entry, WRITES).store(0, SeqCst);
-                self.told(entry, PROCESS).store(u64::from(std::process::id()), SeqCst);
-                self.told(entry, NAMESPACE).store(namespace, SeqCst);
-                self.word(Word::ReaderHigh).fetch_max(entry as u64 + 1, SeqCst);
-                self.entry = Some(entry);
-                break;
-            }
+        self.entry = LINE.register(&self.file, &self.memory)?;
+        if let Some(entry) = self.entry {
+            self.pin_word(entry).store(0, SeqCst);
+            self.told(entry, WRITES).store(0, SeqCst);
+            self.told(entry, PROCESS).store(u64::from(std::process::id()), SeqCst);
+            self.told(entry, NAMESPACE).store(namespace, SeqCst);
         }
         Ok(())
     }
@@ -203,19 +189,14 @@ impl<F: File> Coordination<F> {
     pub fn pins_of_others(&self, slot: usize) -> Result<Pins> {
         let mut pins = Pins::default();
         let newest = self.current().sequence;
-        let high = usize::try_from(self.word(Word::ReaderHigh).load(SeqCst)).unwrap_or(MAX_READERS);
-        for entry in 0..high.min(MAX_READERS) {
+        for entry in LINE.used(self.word(Word::ReaderHigh).load(SeqCst)) {
             let pin = self.pin_word(entry).load(SeqCst);
             let here = pin & PINNED & (slot as u64 + 1) != 0;
             let stale = pin != 0 && pin >> SNAPSHOT_SHIFT < newest;
             if Some(entry) == self.entry || !(here || stale) {
                 continue;
             }
-            let owner = self
-                .file
-                .lock_conflict(locks::reader(entry), LockKind::Exclusive)
-                .during(Operation::Lock, "a reader entry")?;
-            if owner.is_some() {
+            if handover::is_alive(&self.file, entry)? {
                 pins.any |= here;
                 pins.mapped |= here && pin & MAPPED != 0;
                 pins.stale |= stale;

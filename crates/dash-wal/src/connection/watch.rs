@@ -5,11 +5,12 @@ use crate::connection::state::{CommitFrame, Connection, Patience};
 use crate::frames::frame_size;
 use crate::index::{self, Index};
 use crate::shared::commits::RecentCommit;
-use crate::shared::coordination::{MAX_ENTRIES, Word};
-use crate::shared::entries::{Told, told};
+use crate::shared::coordination::Word;
+use crate::shared::entries::{LINE, Told, told};
 use crate::shared::locks;
 use crate::watch::{self, GIVEN_UP, LockEntry, Reader};
 use dash_engine::error::{Context, Operation, Result};
+use dash_engine::handover;
 use dash_storage::{File, LockKind, Storage};
 use std::ops::Range;
 use std::time::Duration;
@@ -128,8 +129,8 @@ impl<S: Storage> Connection<S> {
     pub fn told(&self, doing: Doing) -> Vec<(u32, Duration, u64)> {
         let (c, now) = (&self.coordination, self.storage.monotonic_nanos());
         let told = |entry, what| told(&*c.memory, entry, what);
-        let high = usize::try_from(c.get(Word::EntryHigh)).unwrap_or(MAX_ENTRIES).min(MAX_ENTRIES);
-        let others = (0..high).filter(|entry| c.entry != Some(*entry));
+        let used = LINE.used(c.get(Word::EntryHigh));
+        let others = used.filter(|entry| c.entry != Some(*entry));
         others
             .filter_map(|entry| {
                 let since = match doing {
@@ -140,7 +141,7 @@ impl<S: Storage> Connection<S> {
                 };
                 let process = u32::try_from(told(entry, Told::Process)).ok()?;
                 let age = Duration::from_nanos(now.saturating_sub(since));
-                (since != 0).then(|| (process, age, locks::entry(entry).start))
+                (since != 0).then(|| (process, age, handover::entry(entry).start))
             })
             .collect()
     }

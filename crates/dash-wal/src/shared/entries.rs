@@ -2,15 +2,13 @@
 //! for WRITER (see [`dash_engine::handover`]).
 
 use crate::shared::coordination::{Coordination, ENTRIES, ENTRY, MAX_ENTRIES, Word};
-use crate::shared::locks;
-use dash_engine::error::{Context, Operation, Result};
-use dash_engine::handover::{Line, Turn};
-use dash_storage::{File, LockKind, SharedMemory};
-use std::sync::Arc;
+use dash_engine::error::Result;
+use dash_engine::handover::{Line, Turn, is_alive};
+use dash_storage::{File, SharedMemory};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 /// The words that tell of WRITER. A ticket is the second word of an entry.
-const LINE: Line = Line {
+pub(crate) const LINE: Line = Line {
     writing: Word::Writing as usize,
     waiting: Word::Waiting as usize,
     tickets: Word::Tickets as usize,
@@ -43,23 +41,15 @@ pub(crate) enum Told {
     Asked = 7,
 }
 
-const NAME: &str = "an entry of the coordination file";
-
 impl<F: File> Coordination<F> {
     /// Takes a free entry for the life of this connection. Without one, waiting is polling.
     pub fn register(&mut self) -> Result<()> {
-        for entry in 0..MAX_ENTRIES {
-            let lock = self.file.try_lock(locks::entry(entry), LockKind::Exclusive);
-            if lock.during(Operation::Lock, NAME)? {
-                LINE.clear(&*self.memory, entry);
-                for index in Told::Writes as usize..ENTRY {
-                    self.memory.word(ENTRIES + entry * ENTRY + index).store(0, SeqCst);
-                }
-                self.word(Word::EntryHigh).fetch_max(entry as u64 + 1, SeqCst);
-                self.entry = Some(entry);
-                self.tell(Told::Process, u64::from(self.process));
-                break;
+        self.entry = LINE.register(&self.file, &self.memory)?;
+        if let Some(entry) = self.entry {
+            for index in Told::Writes as usize..ENTRY {
+                self.memory.word(ENTRIES + entry * ENTRY + index).store(0, SeqCst);
             }
+            self.tell(Told::Process, u64::from(self.process));
         }
         Ok(())
     }
@@ -78,8 +68,7 @@ impl<F: File> Coordination<F> {
 
     /// Where this connection can wait for its turn. `None`: it has no entry, and polls.
     pub fn turn(&self) -> Option<Turn<F::Memory>> {
-        let memory = Arc::downgrade(&self.memory);
-        self.entry.map(|entry| Turn { memory, line: LINE, entry })
+        self.entry.map(|entry| Turn::of(&self.memory, LINE, entry))
     }
 
     /// Says whether somebody holds WRITER who will look for others that wait.
@@ -104,17 +93,11 @@ pub(crate) fn told<M: SharedMemory>(memory: &M, entry: usize, what: Told) -> u64
 
 /// The entries below `high` that have a living owner; the owner of `own` is alive.
 pub(crate) fn living<F: File>(file: &F, high: u64, own: Option<usize>) -> Result<Vec<usize>> {
-    let high = usize::try_from(high).unwrap_or(MAX_ENTRIES);
     let mut living = Vec::new();
-    for entry in 0..high.min(MAX_ENTRIES) {
+    for entry in LINE.used(high) {
         if own == Some(entry) || is_alive(file, entry)? {
             living.push(entry);
         }
     }
     Ok(living)
-}
-
-fn is_alive<F: File>(file: &F, entry: usize) -> Result<bool> {
-    let lock = file.lock_conflict(locks::entry(entry), LockKind::Exclusive);
-    Ok(lock.during(Operation::Lock, NAME)?.is_some())
 }

@@ -33,9 +33,3 @@ pub const START: Range<u64> = 8..9;
 
 /// Held by whoever brings the database to rest.
 pub const REST: Range<u64> = 9..10;
-
-/// Held by the owner of an entry.
-pub fn entry(entry: usize) -> Range<u64> {
-    let byte = 16 + entry as u64;
-    byte..byte + 1
-}

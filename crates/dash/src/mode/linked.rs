@@ -56,7 +56,7 @@ impl<S> Linked<S> {
         (!self.is_inherited()).then(|| self.state())
     }
 
-    /// The same, if whoever has it gives it up in time: a thread may have ended with it in hand.
+    /// Everything that changes, if it is given up in time: a thread may have ended with it in hand.
     pub fn own_state_within(&self, time: Duration) -> Option<Locked<'_, S>> {
         let begun = Instant::now();
         loop {

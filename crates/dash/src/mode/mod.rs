@@ -24,9 +24,10 @@ pub use table::Modes;
 pub(crate) use unchanged::{IN_TRANSACTION, gone, in_use};
 
 use core::fmt;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::Path;
 
+use dash_engine::names::with;
 use dash_ffi::{HostVfs, OpenFlags, Opened, Result};
 
 /// A journal mode, as `PRAGMA journal_mode` and the URI parameter `journal_mode` choose it.
@@ -239,8 +240,7 @@ impl dyn Mode {
     /// The names of what it leaves beside the database at `path`.
     pub(crate) fn files_beside(&self, path: &Path) -> impl Iterator<Item = OsString> {
         let db = path.file_name().unwrap_or_default().to_owned();
-        let name = move |ending: &&str| [&*db, OsStr::new(ending)].into_iter().collect();
-        self.files().iter().map(name)
+        self.files().iter().map(move |ending| with(&db, ending))
     }
 
     /// The mode whose engine it is in.

@@ -36,7 +36,7 @@ impl Modes {
         self.0.iter().copied()
     }
 
-    /// Those that are not of this one's engine.
+    /// The modes of other engines than this one's.
     pub fn others(&self, mode: &'static dyn Mode) -> impl Iterator<Item = &'static dyn Mode> {
         self.all().filter(move |other| other.base() != mode.base())
     }
