@@ -7,6 +7,7 @@
 use std::time::{Duration, Instant};
 
 use dash_engine::memory::headroom;
+use dash_ffi::{Row, Value};
 use hdrhistogram::Histogram;
 
 /// What is timed.
@@ -53,17 +54,6 @@ pub struct Latencies([Option<Histogram<u64>>; 4]);
 /// Bytes that a histogram takes at most.
 const GROWN: usize = 128 << 10;
 
-/// One row of the table; times in microseconds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Row {
-    /// What was timed.
-    pub op: Op,
-    /// How often.
-    pub count: u64,
-    /// The 50th, 90th, 99th and 99.9th percentile, and the longest, to a tenth.
-    pub times: [f64; 5],
-}
-
 impl Latencies {
     /// Counts what took from `since` until now.
     pub fn record(&mut self, op: Op, since: Instant) {
@@ -89,7 +79,7 @@ impl Latencies {
         }
     }
 
-    /// What was timed so far.
+    /// What was timed so far, as `dash_latency` has it.
     pub fn rows(&self) -> Vec<Row> {
         // No more digits than what was timed has.
         let micros = |nanos: u64| (Duration::from_nanos(nanos).as_secs_f64() * 1e7).round() / 10.0;
@@ -99,11 +89,10 @@ impl Latencies {
             .filter_map(|(op, histogram)| {
                 let histogram = histogram.as_ref()?;
                 let at = |percentile| micros(histogram.value_at_percentile(percentile));
-                Some(Row {
-                    op,
-                    count: histogram.len(),
-                    times: [at(50.0), at(90.0), at(99.0), at(99.9), micros(histogram.max())],
-                })
+                let times = [at(50.0), at(90.0), at(99.0), at(99.9), micros(histogram.max())];
+                let count = i64::try_from(histogram.len()).unwrap_or(i64::MAX);
+                let first = [op.name().into(), count.into()].into_iter();
+                Some(first.chain(times.map(Value::Real)).collect())
             })
             .collect()
     }
@@ -121,8 +110,9 @@ mod tests {
         }
         let rows = latencies.rows();
         assert_eq!(rows.len(), 1);
-        assert_eq!((rows[0].op, rows[0].count), (Op::Commit, 1000));
-        for (time, expected) in rows[0].times.iter().zip([500.0, 900.0, 990.0, 999.0, 1000.0]) {
+        assert_eq!(rows[0][..2], ["commit".into(), 1000.into()]);
+        for (time, expected) in rows[0][2..].iter().zip([500.0, 900.0, 990.0, 999.0, 1000.0]) {
+            let Value::Real(time) = time else { panic!("{time:?}") };
             assert!((time - expected).abs() <= expected / 50.0, "{time} {expected}");
         }
     }

@@ -1,6 +1,9 @@
 //! Ring `sim`: programs of transactions on simulated storage, the power cut at every step, every
 //! recovery checked against a model and cut again.
 
+#[macro_use]
+mod registering;
+
 mod attached;
 pub mod commit;
 pub mod content;

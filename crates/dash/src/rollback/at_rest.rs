@@ -73,7 +73,7 @@ impl Left {
         self.sequence = engine.sequence();
         self.files = known::<E>(path);
         self.rests += 1;
-        let mut statistics = engine.counters();
+        let (mut statistics, _) = engine.counters();
         add(&mut statistics, &self.statistics);
         self.statistics = statistics;
     }

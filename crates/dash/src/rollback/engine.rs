@@ -97,11 +97,8 @@ pub trait Rollback: Sized + Send + 'static {
     /// The files that SQLite's cache may be of.
     fn files(&self) -> Vec<FileId>;
 
-    /// What it has counted.
-    fn counters(&self) -> Vec<Counter>;
-
-    /// The same of all connections, of the first ones of these.
-    fn totals(&self) -> Vec<u64>;
+    /// What it has counted, and for the first ones of these what all connections have.
+    fn counters(&self) -> (Vec<Counter>, Vec<u64>);
 
     /// What is kept for readers of older states, of any connection.
     fn kept_bytes(&self) -> u64;

@@ -296,9 +296,8 @@ impl<E: Rollback> Link<E> {
     pub fn statistics(&self) -> Vec<Statistic> {
         let state = self.state();
         let (engine, left) = (state.engine.as_ref(), &state.left);
-        let mut rows = engine.map(E::counters).unwrap_or_default();
+        let (mut rows, totals) = engine.map(E::counters).unwrap_or_default();
         left.add_to(&mut rows);
-        let totals = engine.map(E::totals).unwrap_or_default();
         let mut rows = Statistic::with_totals(&rows, &totals);
         let more = [
             // What is kept for readers of older states, of any connection.

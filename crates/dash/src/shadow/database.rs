@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use dash_ffi::{Code, ConnectionRef, Error, HostFile, HostVfs, LockLevel, Result, Row, Value};
+use dash_ffi::{Code, ConnectionRef, Error, HostFile, HostVfs, LockLevel, Result, Row};
 use dash_shadow::Connection;
 use dash_storage::FileId;
 
@@ -55,13 +55,7 @@ impl Database for ShadowFile {
     }
 
     fn latencies(&self) -> Option<Vec<Row>> {
-        let rows = self.latencies.rows().into_iter().map(|row| {
-            let count = i64::try_from(row.count).unwrap_or(i64::MAX);
-            let mut values = vec![row.op.name().into(), count.into()];
-            values.extend(row.times.into_iter().map(Value::Real));
-            values
-        });
-        Some(rows.collect())
+        Some(self.latencies.rows())
     }
 
     fn watched(&self, what: Watched<'_>) -> Option<Result<Vec<Row>>> {

@@ -135,12 +135,8 @@ impl Rollback for Connection<Real> {
         Self::files(self).collect()
     }
 
-    fn counters(&self) -> Vec<Counter> {
-        self.statistics().rows().to_vec()
-    }
-
-    fn totals(&self) -> Vec<u64> {
-        Self::totals(self)
+    fn counters(&self) -> (Vec<Counter>, Vec<u64>) {
+        (self.statistics().rows().to_vec(), self.totals())
     }
 
     fn kept_bytes(&self) -> u64 {

@@ -101,13 +101,7 @@ impl Database for WalFile {
     }
 
     fn latencies(&self) -> Option<Vec<Row>> {
-        let rows = self.link.state().latencies.rows().into_iter().map(|row| {
-            let count = i64::try_from(row.count).unwrap_or(i64::MAX);
-            let mut values = vec![row.op.name().into(), count.into()];
-            values.extend(row.times.into_iter().map(Value::Real));
-            values
-        });
-        Some(rows.collect())
+        Some(self.link.state().latencies.rows())
     }
 
     fn watched(&self, what: Watched<'_>) -> Option<Result<Vec<Row>>> {

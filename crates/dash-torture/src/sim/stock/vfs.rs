@@ -8,13 +8,12 @@
 use std::collections::BTreeMap;
 use std::ffi::{CStr, OsString};
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, Once};
 use std::time::Duration;
 
 use dash_ffi::{
-    AccessCheck, ApiRoutines, Code, Connection, Extension, FileKind, FileName, FullPathname,
-    HostVfs, OpenFlags, Opened, Result, SlotInfo, Vfs,
+    AccessCheck, Code, FileKind, FileName, FullPathname, HostVfs, OpenFlags, Opened, Result, Vfs,
 };
 use dash_simulated::Simulated;
 
@@ -49,37 +48,7 @@ impl Drop for Numbered {
     }
 }
 
-static EXTENSION: Extension = Extension {
-    make_vfs: |_: &SlotInfo| Box::new(Stock),
-    stands_on: None,
-    functions: &[],
-    tables: &[],
-    capture: |_| None,
-    without_fork: |work| work(),
-    automatic,
-};
-
-#[expect(unsafe_code, reason = "SQLite calls it for every connection")]
-unsafe extern "C" fn automatic(
-    db: *mut Connection,
-    error: *mut *mut std::ffi::c_char,
-    api: *const ApiRoutines,
-) -> std::ffi::c_int {
-    // SAFETY: the arguments are SQLite's own.
-    unsafe { dash_ffi::load_automatically(db, error, api, &EXTENSION) }
-}
-
-#[expect(unsafe_code, reason = "a function of C is handed over")]
-fn register() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // SAFETY: this is the function of the SQLite that is linked in here.
-        let registered =
-            unsafe { dash_ffi::register_with(rusqlite::ffi::sqlite3_auto_extension, automatic) };
-        // The VFS appears with the next connection; one that is missing fails every open.
-        drop(registered.map(|()| rusqlite::Connection::open_in_memory()));
-    });
-}
+registered_vfs!(Stock);
 
 struct Stock;
 
