@@ -20,7 +20,8 @@
 use crate::error::{Context, Operation, Result};
 use dash_storage::{File, LockKind, SharedMemory};
 use std::ops::Range;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -46,6 +47,8 @@ pub struct Line {
     pub high: usize,
     /// Entries there are.
     pub entries: usize,
+    /// The process of the first one's owner, by which others name it; 0: it has none.
+    pub first_process: usize,
     /// The ticket of the first one's owner, if that sleeps until the lock is handed to it.
     pub first_ticket: usize,
     /// Words from one entry to the next.
@@ -59,6 +62,10 @@ pub fn entry(entry: usize) -> Range<u64> {
 }
 
 const ENTRY: &str = "an entry of the coordination file";
+
+/// Entries of owners that may be dead are tried before a new one is used.
+const GUESSES: usize = 4;
+static GUESSED: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether an entry has a living owner, other than this connection.
 ///
@@ -77,13 +84,18 @@ impl Line {
     }
 
     /// Takes a free entry for a connection's life; what it holds beside the ticket is of a former
-    /// owner.
+    /// owner. The words say which are free, so that it costs no call for each connection that
+    /// there is; they don't say which owners were killed, so a few of the others are tried as well.
     ///
     /// # Errors
     ///
     /// Those of the lock.
     pub fn register<F: File>(&self, file: &F, memory: &F::Memory) -> Result<Option<usize>> {
-        for at in 0..self.entries {
+        let high = self.used(memory.word(self.high).load(SeqCst)).end;
+        let is_free = |at: &usize| memory.word(self.process(*at)).load(SeqCst) == 0;
+        let first = GUESSED.fetch_add(GUESSES, Relaxed);
+        let guesses = (0..GUESSES.min(high)).map(|number| first.wrapping_add(number) % high);
+        for at in (0..high).filter(is_free).chain(guesses).chain(high..self.entries) {
             let got = file.try_lock(entry(at), LockKind::Exclusive);
             if got.during(Operation::Lock, ENTRY)? {
                 self.clear(memory, at);
@@ -92,6 +104,15 @@ impl Line {
             }
         }
         Ok(None)
+    }
+
+    /// Says that an entry is given back, before its lock is.
+    pub fn leave<M: SharedMemory>(&self, memory: &M, entry: usize) {
+        memory.word(self.process(entry)).store(0, SeqCst);
+    }
+
+    fn process(&self, entry: usize) -> usize {
+        self.first_process + entry * self.stride
     }
 
     /// The ticket of an entry's owner, if it sleeps.

@@ -96,3 +96,25 @@ fn opening_and_the_first_commit_of_a_session_read_little() {
     assert!(common::read(&mut connection).unwrap() == content);
     connection.close().unwrap();
 }
+
+/// The hundredth connection tried the locks of all others for a free entry.
+#[test]
+fn opening_costs_no_call_for_each_connection_that_there_is() {
+    let machine = Machine::new(1);
+    let locks = Arc::new(AtomicU64::new(0));
+    let sum = locks.clone();
+    machine.watch(move |_, operation| {
+        sum.fetch_add(u64::from(operation.kind == OperationKind::Lock), SeqCst);
+    });
+    let process = machine.process();
+    let mut connections = Vec::new();
+    let mut costs = |count: usize| {
+        connections.extend((0..count).map(|_| open(&process)));
+        let before = locks.load(SeqCst);
+        connections.push(open(&process));
+        locks.load(SeqCst) - before
+    };
+    let few = costs(10);
+    let many = costs(100);
+    assert!(few > 0 && many <= few, "{few} with ten, {many} with a hundred");
+}

@@ -9,7 +9,7 @@ use dash_storage::{File, LockKind};
 use std::sync::atomic::Ordering::SeqCst;
 
 /// The words of the coordination file that tell of WRITER. A ticket is the third word of a reader
-/// entry.
+/// entry, behind the process.
 pub(crate) const LINE: Line = Line {
     writing: Word::Writing as usize,
     waiting: Word::Waiting as usize,
@@ -17,6 +17,7 @@ pub(crate) const LINE: Line = Line {
     handed_to: Word::HandedTo as usize,
     high: Word::ReaderHigh as usize,
     entries: MAX_READERS,
+    first_process: ENTRIES + 1,
     first_ticket: ENTRIES + 2,
     stride: ENTRY,
 };

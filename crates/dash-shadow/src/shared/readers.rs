@@ -138,7 +138,9 @@ impl<F: File> Coordination<F> {
     /// Gives the reader entry back, before the file is closed: that releases its lock.
     pub fn unregister(&mut self) {
         self.unpin();
-        self.entry = None;
+        if let Some(entry) = self.entry.take() {
+            LINE.leave(&*self.memory, entry);
+        }
     }
 
     /// Whether this connection has a reader entry.

@@ -104,7 +104,7 @@ impl<S: Storage> Connection<S> {
     fn leave(&mut self) -> Result<()> {
         self.tell_totals();
         let name = Arc::clone(self.names.shown_coordination());
-        self.coordination.entry = None;
+        self.coordination.unregister();
         if !take_open_to_close(&self.storage, &self.coordination.file, &name)? {
             return Ok(());
         }

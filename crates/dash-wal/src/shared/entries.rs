@@ -15,6 +15,7 @@ pub(crate) const LINE: Line = Line {
     handed_to: Word::HandedTo as usize,
     high: Word::EntryHigh as usize,
     entries: MAX_ENTRIES,
+    first_process: ENTRIES + Told::Process as usize,
     first_ticket: ENTRIES + Told::Ticket as usize,
     stride: ENTRY,
 };
@@ -52,6 +53,13 @@ impl<F: File> Coordination<F> {
             self.tell(Told::Process, u64::from(self.process));
         }
         Ok(())
+    }
+
+    /// Gives the entry back, before the file is closed: that releases its lock.
+    pub fn unregister(&mut self) {
+        if let Some(entry) = self.entry.take() {
+            LINE.leave(&*self.memory, entry);
+        }
     }
 
     /// Says something of this connection, if it has an entry.
