@@ -16,13 +16,14 @@ mod leave;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use dash_engine::locks::SHARED;
 use dash_ffi::{Code, ConnectionRef, Context, Error, Result, Snapshot, Value};
 use dash_storage::real::{self, Real};
-use dash_storage::{Directory as _, File as _, OpenMode, Storage as _};
+use dash_storage::{Directory as _, File as _, FileId, OpenMode, Storage as _};
 
 use copy::{Copy, FirstPage};
 use destination::Destination;
@@ -105,7 +106,8 @@ const LOOKS: usize = 32;
 /// The file that is read, if it still has its name. Whoever may rename in its folder can have put
 /// another one there, whose rights are not the copy's. Where SQLite's own VFS has it open, it is
 /// known by SQLite's lock that this process has on it, as it may have on others, and by SQLite's
-/// own look whether it has moved. The names may change between two looks, but not each time.
+/// own look whether it has moved. The names may change between two looks, but not each time: both
+/// go by the whole path, as somebody may exchange the folder, too.
 fn opened(connection: &ConnectionRef<'_>, schema: &str) -> Option<real::File> {
     let path = connection.path(schema)?;
     let folder = Real.open_directory(path.parent()?).ok()?;
@@ -120,9 +122,10 @@ fn opened(connection: &ConnectionRef<'_>, schema: &str) -> Option<real::File> {
         owners.is_ok_and(|owners| owners.into_iter().any(|owner| Some(owner) == own))
     };
     let is_named = || {
-        let found = folder.metadata(name).ok().flatten();
-        found.is_some_and(|found| found.id == file.id())
-            && connection.has_moved(schema) == Some(false)
+        path.symlink_metadata().is_ok_and(|found| {
+            let id = FileId { device: found.dev(), inode: found.ino() };
+            id == file.id() && found.nlink() == 1
+        }) && connection.has_moved(schema) == Some(false)
     };
     let is_known = || is_locked() && (0..LOOKS).all(|_| is_named());
     is_of.flatten().unwrap_or_else(is_known).then_some(file)
