@@ -292,6 +292,25 @@ fn reading_takes_no_space() {
     assert_eq!(workload::state(&db), 4);
 }
 
+/// Machines die of a full disk: what a kill has left is recovered and read there all the same.
+#[test]
+fn what_was_killed_is_recovered_without_space() {
+    for parameters in ["", "&journal_mode=wal", "&journal_mode=statement"] {
+        let Some(mount) = Mount::tmpfs("4m") else { return };
+        let path = mount.path().join("app.db");
+        let part = Part { parameters, ..Part::default() };
+        let mut killed = Session::dash(&path, part).expect("opens");
+        killed.must("CREATE TABLE t(v)");
+        (0..3).for_each(|_| drop(killed.must("INSERT INTO t VALUES (1)")));
+        killed.kill();
+        let filler = Filler::new(mount.path(), 0);
+        let found =
+            Session::dash(&path, part).unwrap_or_else(|error| panic!("{parameters}: {error}"));
+        assert_eq!({ found }.must("SELECT count(*) FROM t"), "3", "{parameters}");
+        drop(filler);
+    }
+}
+
 /// A connection that was open when the database came to rest.
 #[test]
 fn a_database_that_came_to_rest_is_read_without_space() {

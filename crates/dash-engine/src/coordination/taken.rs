@@ -28,7 +28,7 @@ pub enum Was {
     New,
     /// This process has made it, and it says what a former one said.
     Renewed,
-    /// As it was found, as this process may not replace it.
+    /// As it was found, as this process may not replace it, or the disk is full.
     Kept,
     /// As others use it.
     Used,
@@ -71,16 +71,23 @@ pub(crate) fn take<S: Storage>(
 }
 
 /// Refuses a coordination file that could not be replaced, and is not that of the database that was
-/// opened since.
+/// opened since, or lets in others than that.
 ///
 /// # Errors
 ///
 /// [`Error::CantOpen`] then; those of reading it.
 pub fn check_kept<F: File>(which: CoordinationFile<'_>, file: &F, database: &F) -> Result<()> {
     let said = words(&head(file, which)?);
-    match (which.databases)(&said).contains(&Some(database.id())) {
+    if !(which.databases)(&said).contains(&Some(database.id())) {
+        return Err(no_dashs(which));
+    }
+    match file.has_users_of(database).during(Operation::Stat, which.shown)? {
         true => Ok(()),
-        false => Err(no_dashs(which)),
+        false => Err(Error::CantOpen(format!(
+            "{} does not let in the users of {}, or others as well, and this process may not remove it: have its owner or root do so \
+             while no process has the database open",
+            which.shown, which.db
+        ))),
     }
 }
 
@@ -151,6 +158,13 @@ fn replace<S: Storage>(
             match look::<S>(directory, which, said, None)? {
                 Is::Own => Ok((file, Was::Kept)),
                 _ => Err(no_dashs(which)),
+            }
+        }
+        // A full disk is no reason to recover nothing.
+        Err(error) if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+            match look::<S>(directory, which, said, None)? {
+                Is::Own => Ok((file, Was::Kept)),
+                _ => Err(error).during(Operation::Open, new.to_string_lossy()),
             }
         }
         // Another process of this user has looked at it.
