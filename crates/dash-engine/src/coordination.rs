@@ -43,7 +43,7 @@ pub fn open_coordination<S: Storage>(
     let name = which.shown;
     // Without an `app.db` its maker's alone, too: until there is one.
     let permissions = db.map_or(0o600, |db| db.permissions) & OWNERS_ALONE;
-    let (mut waited, mut vanished, mut removed) = (Duration::ZERO, false, 0);
+    let (mut waited, mut vanished, mut removed, mut lost) = (Duration::ZERO, false, 0, 0);
     loop {
         let (file, is_made) = match open_or_make::<S>(directory, which.name, permissions) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists && removed < ATTEMPTS => {
@@ -84,7 +84,10 @@ pub fn open_coordination<S: Storage>(
         }
         // The last one to close may have removed it while this one waited.
         let named = whose(directory, which)?.filter(|named| named.id == file.id());
-        let Some(named) = named else { continue };
+        let Some(named) = named else {
+            count(&mut lost, LOST, name)?;
+            continue;
+        };
         check_found(&named, name)?;
         // An empty one may be anybody's: only of one that this call has made it is known whose.
         if is_made && named.len == 0 {
@@ -97,11 +100,14 @@ pub fn open_coordination<S: Storage>(
         if used.is_some() || directory.unlink(which.name).is_err() {
             return Err(strangers(directory, which, &named));
         }
-        removed += 1;
-        if removed > ATTEMPTS {
-            return Err(replaced(name));
-        }
+        count(&mut removed, ATTEMPTS, name)?;
     }
+}
+
+/// Somebody may put files there one after the other, so that opening would not end.
+fn count(times: &mut usize, most: usize, name: &str) -> Result<()> {
+    *times += 1;
+    if *times > most { Err(replaced(name)) } else { Ok(()) }
 }
 
 /// The file of that name, and whether it was made.
@@ -187,6 +193,10 @@ pub fn while_closed<S: Storage, T>(
     }
     Ok(done)
 }
+
+/// How often a file may have lost its name when its lock is had: each time another connection was
+/// the last one to close.
+const LOST: usize = 1000;
 
 /// How often a closing connection looks whether the one that opens or closes is done.
 const CLOSE_ATTEMPTS: usize = 5000;

@@ -197,6 +197,8 @@ unsafe fn pragma(cell: &FileCell, file: *mut RawFile, texts: *mut *mut c_char) -
     let mut result = ask();
     if errand.run() {
         result = ask();
+        // What it wants to have put right after a failure.
+        errand.run();
     }
     // SAFETY: the first text is null or was allocated by this SQLite; the pragma is gone.
     unsafe {

@@ -104,11 +104,13 @@ fn remove_former<S: Storage>(
     let there = directory.metadata(&names.coordination);
     let stays = there.during(Operation::Stat, names.shown_coordination())?.is_some();
     let (file, was) = coordination_of(storage, directory, names, db, Duration::ZERO)?;
-    let removed = Coordination::map(file, was == Was::New).and_then(|coordination| {
-        let coordination = &coordination;
-        First { storage, directory, directory_path, names, coordination }.remove_former()
-    });
+    if was == Was::Used {
+        return Ok(false);
+    }
+    let coordination = &Coordination::map(file, was == Was::New)?;
+    let removed = First { storage, directory, directory_path, names, coordination }.remove_former();
     if !stays {
+        // Under OPEN: the next opener looks whether its file still has the name.
         drop(directory.unlink(&names.coordination));
     }
     removed

@@ -172,7 +172,13 @@ impl MainFile {
     /// mode can be changed, by statements of its own. Then the PRAGMA comes again.
     fn unlocks_first(&mut self, wanted: &'static dyn Mode, pragma: &Pragma<'_>) -> Result<bool> {
         match pragma.ran() {
-            Some(ran) if std::mem::take(&mut self.is_unlocking) => return ran.map(|()| false),
+            Some(ran) if std::mem::take(&mut self.is_unlocking) => {
+                if ran.is_err() {
+                    // Cut off in the middle, they have left SQLite without its lock.
+                    pragma.run_first(|schema| format!("PRAGMA {schema}.locking_mode=EXCLUSIVE"));
+                }
+                return ran.map(|()| false);
+            }
             None if !self.is_unlocking => {}
             _ => return Ok(false),
         }

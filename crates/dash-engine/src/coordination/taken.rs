@@ -1,9 +1,9 @@
 //! A coordination file that lies there when nobody has the database open. Neither whose it is nor
 //! what it says tells who has it open: any file of the database's owner may have been given that
 //! name, or was in a session once and had other rights. So a new one takes its place, which says
-//! what the former one said of the last session, if that is dash's at all. It has its head, and is
-//! locked, before it has its name: who is killed in between loses nothing, and no opener finds it
-//! half made.
+//! what the former one said of the last session, if that is dash's at all. It has its head, the
+//! rights that the former one had rightly, and a lock, before it has its name: who is killed in
+//! between loses nothing, and no opener finds it half made.
 //!
 //! That somebody uses one, a lock says, which any reader of the file may hold, and give up at any
 //! time. So another database's is not used then, either; and who finds himself alone behind that
@@ -28,7 +28,8 @@ pub enum Was {
     New,
     /// This process has made it, and it says what a former one said.
     Renewed,
-    /// As it was found, as this process may not replace it, or the disk is full.
+    /// As it was found, as this process may not replace it, or the disk is full; or one that this
+    /// process has made with the rights of that, which was the database's own.
     Kept,
     /// As others use it.
     Used,
@@ -59,7 +60,14 @@ pub(crate) fn take<S: Storage>(
         let said = head(&file, which)?;
         let used = file.lock_conflict(ALIVE, LockKind::Exclusive);
         if used.during(Operation::Lock, which.shown)?.is_none() {
-            return replace::<S>(directory, which, file, &said);
+            return match fit::<S>(directory, which, &file, &said) {
+                // It may be open to somebody who had a right to it once.
+                Some(db) => Ok(match renew::<S>(directory, which, &file, (&said, Some(&db))) {
+                    Ok(made) => (made, Was::Kept),
+                    Err(_) => (file, Was::Kept),
+                }),
+                None => replace::<S>(directory, which, file, &said),
+            };
         }
         match look::<S>(directory, which, &said, db)? {
             Is::Own => return Ok((file, Was::Used)),
@@ -89,6 +97,21 @@ pub fn check_kept<F: File>(which: CoordinationFile<'_>, file: &F, database: &F) 
             which.shown, which.db
         ))),
     }
+}
+
+/// The database, if the file is its own and has its rights.
+fn fit<S: Storage>(
+    directory: &S::Directory,
+    which: CoordinationFile<'_>,
+    file: &S::File,
+    said: &[u8; BYTES],
+) -> Option<S::File> {
+    let head = words(said);
+    let db = directory.open(which.named, OpenMode::Read).ok()?;
+    let is_named = || (which.databases)(&head).contains(&Some(db.id()));
+    let is_fit =
+        head[0] & !LAYOUT == DASH && is_named() && file.has_access_of(&db).unwrap_or(false);
+    is_fit.then_some(db)
 }
 
 /// What a file is by what it says, and by what the database's name stands for: what it stood for
@@ -134,43 +157,66 @@ fn replace<S: Storage>(
     file: S::File,
     said: &[u8; BYTES],
 ) -> Result<(S::File, Was)> {
-    let mut new = which.name.to_owned();
-    new.push("-new");
-    let mut head = words(said);
-    let was = if head[0] & !LAYOUT == DASH { Was::Renewed } else { Was::New };
-    let mut put = || -> io::Result<S::File> {
-        let made = make::<S>(directory, &new)?;
-        let own = which.own.and_then(|own| head.get_mut(own));
-        if let Some(own) = own.filter(|own| **own == file.id().inode) {
-            *own = made.id().inode;
-        }
-        let bytes = head.map(u64::to_ne_bytes);
-        let said = if was == Was::Renewed { bytes.as_flattened() } else { &[] };
-        let named = match made.try_lock(OPEN, LockKind::Exclusive)? {
-            true => made.write_at(said, 0).and_then(|()| directory.rename(&new, which.name)),
-            false => Err(ErrorKind::ResourceBusy.into()),
-        };
-        named.inspect_err(|_| drop(directory.unlink(&new))).map(|()| made)
-    };
-    match put() {
+    let is_dashs = words(said)[0] & !LAYOUT == DASH;
+    let was = if is_dashs { Was::Renewed } else { Was::New };
+    let said = if is_dashs { said } else { &[0; BYTES] };
+    let is_denied = |error: &io::Error| error.kind() == ErrorKind::PermissionDenied;
+    match renew::<S>(directory, which, &file, (said, None)) {
         Ok(made) => Ok((made, was)),
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            match look::<S>(directory, which, said, None)? {
-                Is::Own => Ok((file, Was::Kept)),
-                _ => Err(no_dashs(which)),
-            }
-        }
         // A full disk is no reason to recover nothing.
-        Err(error) if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
-            match look::<S>(directory, which, said, None)? {
-                Is::Own => Ok((file, Was::Kept)),
-                _ => Err(error).during(Operation::Open, new.to_string_lossy()),
+        Err(error) if is_denied(&error) || is_full(&error) => {
+            match (look::<S>(directory, which, said, None)?, is_denied(&error)) {
+                (Is::Own, _) => Ok((file, Was::Kept)),
+                (_, true) => Err(no_dashs(which)),
+                _ => Err(error).during(Operation::Open, which.shown),
             }
         }
         // Another process of this user has looked at it.
         Err(error) if error.kind() == ErrorKind::ResourceBusy => Err(Error::Busy),
-        Err(error) => Err(error).during(Operation::Open, new.to_string_lossy()),
+        Err(error) => Err(error).during(Operation::Open, which.shown),
     }
+}
+
+/// Makes another one that says this, and lets in the users of `db` before it has its name.
+fn renew<S: Storage>(
+    directory: &S::Directory,
+    which: CoordinationFile<'_>,
+    file: &S::File,
+    (said, db): (&[u8; BYTES], Option<&S::File>),
+) -> io::Result<S::File> {
+    let mut new = which.name.to_owned();
+    new.push("-new");
+    let mut head = words(said);
+    let made = match make::<S>(directory, &new) {
+        // Somebody else's has that name, perhaps to keep the former one.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            new.push(std::process::id().to_string());
+            make::<S>(directory, &new)?
+        }
+        made => made?,
+    };
+    let own = which.own.and_then(|own| head.get_mut(own));
+    if let Some(own) = own.filter(|own| **own == file.id().inode) {
+        *own = made.id().inode;
+    }
+    let bytes = head.map(u64::to_ne_bytes);
+    let said = if head[0] == 0 { &[] } else { bytes.as_flattened() };
+    let lets_in = || match db {
+        Some(db) => made.copy_access(db).and_then(|_| made.has_users_of(db)),
+        None => Ok(true),
+    };
+    let named = match made.try_lock(OPEN, LockKind::Exclusive)? {
+        true => made.write_at(said, 0).and_then(|()| lets_in()).and_then(|lets_in| match lets_in {
+            true => directory.rename(&new, which.name),
+            false => Err(ErrorKind::PermissionDenied.into()),
+        }),
+        false => Err(ErrorKind::ResourceBusy.into()),
+    };
+    named.inspect_err(|_| drop(directory.unlink(&new))).map(|()| made)
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
 /// Makes a file that is its maker's alone. One that is there is left from a process that was killed

@@ -94,9 +94,12 @@ impl Wal {
     /// Begins a write transaction and changes something; `None` if somebody else is writing.
     fn write(&mut self, at: usize, dice: &mut Dice) -> Checked<Option<Vec<u32>>> {
         let is_busy_for_it = self.is_being_written();
+        // One that had to make the index anew has the write lock.
+        let is_checkpointing = |it: &Connected| matches!(it.state, State::Checkpointing);
+        let may_be_busy = self.connections.iter().flatten().any(is_checkpointing) || is_busy_for_it;
         let Connected { db, .. } = self.connection(at, dice)?;
         match transaction(db, dice) {
-            Err(error) if is_busy(&error) && is_busy_for_it => Ok(None),
+            Err(error) if is_busy(&error) && may_be_busy => Ok(None),
             Err(error) => Err(failed("a statement", &error)),
             Ok(()) if is_busy_for_it => wrong!("two write at once"),
             Ok(()) => digest(db).map(Some).map_err(|error| failed("reading", &error)),
