@@ -221,3 +221,24 @@ fn but_that_of_everybody_who_may_write_the_database_is() {
         one.close();
     }
 }
+
+/// A new one takes the place of what a kill has left, and was its maker's alone until that one had
+/// opened the database: who was refused before left the owner locked out.
+#[test]
+fn nor_does_an_opening_that_is_refused_leave_one() {
+    for mode in MODES {
+        let Some(place) = Place::new(0o600) else { return };
+        let mut killed = place.open(Some(OWNER), mode).unwrap();
+        killed.must("INSERT INTO t VALUES (2)");
+        killed.kill();
+        let stock = suite::stock(&place.db());
+        let writes = stock.execute_batch("BEGIN IMMEDIATE; INSERT INTO t VALUES (3)");
+        let refused = place.open(None, mode).map(|session| session.close());
+        // The fence of mode wal keeps stock SQLite out, and then nobody refuses root.
+        assert_eq!(refused.is_err(), writes.is_ok(), "{mode}: {refused:?}, {writes:?}");
+        drop(stock);
+        let found = place.open(Some(OWNER), mode);
+        let mut found = found.unwrap_or_else(|error| panic!("{mode}: {error}"));
+        assert_eq!(found.must("SELECT count(*) FROM t"), "2", "{mode}");
+    }
+}

@@ -196,7 +196,7 @@ pub fn while_closed<S: Storage, T>(
 
 /// How often a file may have lost its name when its lock is had: each time another connection was
 /// the last one to close.
-const LOST: usize = 1000;
+const LOST: usize = 200;
 
 /// How often a closing connection looks whether the one that opens or closes is done.
 const CLOSE_ATTEMPTS: usize = 5000;
