@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use dash_engine::error::Error as EngineError;
+use dash_engine::names;
 use dash_ffi::{
     AccessCheck, Code, ConnectionRef, Error, File, LockLevel, OpenFlags, Opened, Result, SyncFlags,
 };
@@ -66,8 +67,12 @@ fn is_alone(path: &Path, beside: &Neighbours) -> Result<bool> {
     Ok(beside.find()?.is_none() && !beside.has_fence()? && nothing_is_left(path))
 }
 
-/// Whether no engine has left a file that its database belongs to. No, if that can't be told.
+/// Whether no engine has left a file that its database belongs to. No, if that can't be told; nor
+/// beside a name that is too long for one, which is refused at once.
 fn nothing_is_left(path: &Path) -> bool {
+    if names::split(path, "-dash-fence").is_err() {
+        return false;
+    }
     let Some(folder) = path.parent().and_then(|folder| Real.open_directory(folder).ok()) else {
         return false;
     };

@@ -96,7 +96,8 @@ impl Request<'_> {
     pub(super) fn beside_unreadable_shadow(&self, error: Error) -> Result<Opened> {
         let mut shadow = self.path.as_os_str().to_owned();
         shadow.push("-shadow");
-        let is_unreadable = !real::may_be_read(Path::new(&shadow));
+        let shadow = Path::new(&shadow);
+        let is_unreadable = shadow.symlink_metadata().is_ok() && !real::may_be_read(shadow);
         let is_at_rest = || Ok::<_, Error>(!self.beside.has_fence()? && !is_open(&Real, self.path));
         if !(is_unreadable && is_at_rest()?) {
             return Err(error);
