@@ -113,7 +113,7 @@ pub(crate) fn of_the_empty_file_that_a_cut_off_first_commit_replaced() {
                 let (_p, mut connection) = start(&machine, &tiny());
                 commit(&mut connection, &NEXT).unwrap();
             };
-            for image in cut(&machine, 12, again) {
+            for image in cut(&machine, 40, again) {
                 let opened = Connection::open(&image.process(), Path::new("/app.db"), &tiny());
                 assert!(opened.is_ok(), "{story}: {:?}", opened.err());
             }

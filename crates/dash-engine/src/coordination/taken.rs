@@ -13,10 +13,13 @@ use super::which::{ALIVE, CoordinationFile, DASH, HEAD, Head, LAYOUT, OPEN, OPEN
 use crate::error::{Context, Error, Operation, Result};
 use crate::io::read_padded;
 use dash_storage::{Directory, File, FileId, LockKind, Metadata, OpenMode, Storage};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 
 const BYTES: usize = HEAD * size_of::<u64>();
+
+/// Longer than any in bytes.
+const LONGEST: u64 = 1 << 20;
 
 /// How often the file of a database that is open is looked at, whose files may be changing places.
 const LOOKS: usize = 4;
@@ -184,8 +187,7 @@ fn renew<S: Storage>(
     file: &S::File,
     (said, db): (&[u8; BYTES], Option<&S::File>),
 ) -> io::Result<S::File> {
-    let mut new = which.name.to_owned();
-    new.push("-new");
+    let mut new = next(which);
     let mut head = words(said);
     let made = match make::<S>(directory, &new) {
         // Somebody else's has that name, perhaps to keep the former one.
@@ -200,19 +202,39 @@ fn renew<S: Storage>(
         *own = made.id().inode;
     }
     let bytes = head.map(u64::to_ne_bytes);
-    let said = if head[0] == 0 { &[] } else { bytes.as_flattened() };
+    let write = || match head[0] {
+        0 => Ok(()),
+        _ => made.write_at(bytes.as_flattened(), 0),
+    };
+    // As long as the former one, which may have taken the last space that there was.
+    let extend = || match file.metadata()?.len {
+        len @ 1..=LONGEST => made.shared_memory(usize::try_from(len / 8).unwrap_or(0)).map(drop),
+        _ => Ok(()),
+    };
     let lets_in = || match db {
         Some(db) => made.copy_access(db).and_then(|_| made.has_users_of(db)),
         None => Ok(true),
     };
     let named = match made.try_lock(OPEN, LockKind::Exclusive)? {
-        true => made.write_at(said, 0).and_then(|()| lets_in()).and_then(|lets_in| match lets_in {
-            true => directory.rename(&new, which.name),
-            false => Err(ErrorKind::PermissionDenied.into()),
+        true => write().and_then(|()| extend()).and_then(|()| lets_in()).and_then(|lets_in| {
+            match lets_in {
+                true => directory.rename(&new, which.name),
+                false => Err(ErrorKind::PermissionDenied.into()),
+            }
         }),
         false => Err(ErrorKind::ResourceBusy.into()),
     };
     named.inspect_err(|_| drop(directory.unlink(&new))).map(|()| made)
+}
+
+/// The name of the one that is to take the place of another.
+fn next(which: CoordinationFile<'_>) -> OsString {
+    [which.name, OsStr::new("-new")].into_iter().collect()
+}
+
+/// Removes what a power loss has left of one.
+pub(crate) fn forget_next<D: Directory>(directory: &D, which: CoordinationFile<'_>) {
+    drop(directory.unlink(&next(which)));
 }
 
 fn is_full(error: &io::Error) -> bool {
