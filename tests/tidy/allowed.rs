@@ -66,7 +66,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash", 15_711),
     ("dash-bench", 5_385),
     ("dash-cli", 7_608),
-    ("dash-engine", 2_511),
+    ("dash-engine", 2_515),
     ("dash-ffi", 8_540),
     ("dash-lab", 4_658),
     ("dash-log", 5_316),

@@ -91,8 +91,7 @@ pub fn open_coordination<S: Storage>(
         check_found(&named, name)?;
         // An empty one may be anybody's: only of one that this call has made it is known whose.
         if is_made && named.len == 0 {
-            taken::forget_next(directory, which);
-            return Ok((file, Was::New));
+            return Ok((taken::first(directory, which, file), Was::New));
         }
         if belongs(storage, directory, which, &named)? {
             return take(storage, directory, which, file, db);

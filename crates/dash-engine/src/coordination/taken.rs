@@ -232,9 +232,14 @@ fn next(which: CoordinationFile<'_>) -> OsString {
     [which.name, OsStr::new("-new")].into_iter().collect()
 }
 
-/// Removes what a power loss has left of one.
-pub(crate) fn forget_next<D: Directory>(directory: &D, which: CoordinationFile<'_>) {
+/// One that takes nobody's place. What a power loss has left of another one is removed.
+pub(crate) fn first<D: Directory>(
+    directory: &D,
+    which: CoordinationFile<'_>,
+    file: D::File,
+) -> D::File {
     drop(directory.unlink(&next(which)));
+    file
 }
 
 fn is_full(error: &io::Error) -> bool {
