@@ -76,7 +76,7 @@ impl Deref for Names {
 ///
 /// # Errors
 ///
-/// [`Error::CantOpen`] with what to do; those of looking.
+/// `CantOpen` with what to do; those of looking.
 pub fn refuse_log_place<S: Storage>(storage: &S, path: &Path, log: &Path) -> Result<()> {
     let (folder, names) = Names::split(path)?;
     session::refuse_place(storage, folder, &names, log)
