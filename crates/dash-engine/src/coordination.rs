@@ -90,11 +90,9 @@ pub fn open_coordination<S: Storage>(
         };
         check_found(&named, name)?;
         // An empty one may be anybody's: only of one that this call has made it is known whose.
-        if is_made && named.len == 0 {
-            return Ok((taken::first(directory, which, file), Was::New));
-        }
-        if belongs(storage, directory, which, &named)? {
-            return take(storage, directory, which, file, db);
+        let is_new = is_made && named.len == 0;
+        if is_new || belongs(storage, directory, which, &named)? {
+            return take(storage, directory, which, (file, is_new), db);
         }
         let used = file.lock_conflict(ALIVE, LockKind::Exclusive).during(Operation::Lock, name)?;
         if used.is_some() || directory.unlink(which.name).is_err() {

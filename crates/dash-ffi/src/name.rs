@@ -67,12 +67,6 @@ impl<'a> FileName<'a> {
         self.name.map(path)
     }
 
-    /// Whether the VFS is to make up a name itself, and delete the file when it is closed.
-    #[must_use]
-    pub fn is_temporary(&self) -> bool {
-        self.name.is_none()
-    }
-
     /// The value of a URI parameter of the database, also when this is the name of its journal or
     /// log.
     #[must_use]

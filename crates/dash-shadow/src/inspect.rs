@@ -20,6 +20,7 @@ use crate::recovery::table::{decide, row};
 pub use crate::refusal::{Refusal, written_by};
 use crate::shared::locks;
 use dash_engine::error::{Context, Operation, Result};
+use dash_engine::names::with;
 use dash_engine::open::open_if_there;
 use dash_storage::{Directory, File, FileId, FileKind, LockKind, OpenMode, Storage};
 use std::ffi::OsStr;
@@ -267,8 +268,7 @@ fn look_beside<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Be
     let look =
         |name: &OsStr| directory.metadata(name).during(Operation::Stat, name.to_string_lossy());
     let (journal, cut_off) = (look(&names.fence)?, is_cut_off::<S>(directory, names)?);
-    let mut wal = names.db.clone();
-    wal.push("-wal");
+    let wal = with(&names.db, "-wal");
     Ok(Beside {
         fence: journal.is_some_and(|found| found.kind == FileKind::Directory),
         journal: journal.filter(|found| found.kind == FileKind::Regular).map(|found| found.len),

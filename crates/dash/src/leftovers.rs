@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use dash_engine::error::{Error as EngineError, Operation};
 use dash_engine::header::{HEADER_LEN, Header};
+use dash_engine::names::with;
 use dash_ffi::{Code, Error, Result};
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
@@ -63,11 +64,7 @@ pub struct Neighbours {
 impl Neighbours {
     /// Those of the database at `path`.
     pub fn of(path: &Path) -> Self {
-        let named = |suffix: &str| {
-            let mut name = path.file_name().unwrap_or_default().to_owned();
-            name.push(suffix);
-            name
-        };
+        let named = |ending| with(path.file_name().unwrap_or_default(), ending);
         Self {
             // If there is none, opening the database will say so.
             folder: path.parent().and_then(|folder| Real.open_directory(folder).ok().map(Arc::new)),

@@ -10,11 +10,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use dash_engine::names::with;
 use dash_ffi::{
     Code, DeviceCharacteristics, Error, File, FileName, HostFile, HostVfs, OpenFlags, Opened,
     Result, SyncFlags,
 };
-
 use dash_storage::real::PerProcess;
 
 use crate::leftovers::Neighbours;
@@ -41,9 +41,13 @@ pub fn keep(super_journal: &Path) {
     refused().push(super_journal.to_path_buf());
 }
 
-/// Whether it is one that is kept.
+/// Whether it is one that is kept. SQLite asks for every file: nothing is made for that.
 pub fn is_kept(path: &Path) -> bool {
-    refused().iter().any(|kept| kept == path)
+    let is_kept = |refused: &Mutex<Vec<PathBuf>>| {
+        let refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.iter().any(|kept| kept == path)
+    };
+    REFUSED.found().is_some_and(is_kept)
 }
 
 /// It is needed no more.
@@ -133,12 +137,8 @@ pub fn check_unseen(main: Option<&Path>, own: &Path, others: &[PathBuf]) -> Resu
         return Ok(());
     }
     let all = others.iter().map(PathBuf::as_path).chain([own]);
-    let journal = |path: &Path| {
-        let mut name = path.as_os_str().to_owned();
-        name.push("-journal");
-        PathBuf::from(name)
-    };
-    let journals: Vec<_> = all.map(journal).collect();
+    let journals: Vec<_> =
+        all.map(|path| PathBuf::from(with(path.as_os_str(), "-journal"))).collect();
     check(journals.iter().map(PathBuf::as_path))
 }
 

@@ -48,15 +48,20 @@ enum Is {
     Nothing,
 }
 
-/// Takes the file that was found, whose OPEN lock is held, if somebody uses it; else makes another
-/// one in its place, whose lock is held then.
+/// Takes the file, whose OPEN lock is held, if this process has made it or somebody uses it; else
+/// makes another one in its place, whose lock is held then.
 pub(crate) fn take<S: Storage>(
     storage: &S,
     directory: &S::Directory,
     which: CoordinationFile<'_>,
-    file: S::File,
+    (file, is_new): (S::File, bool),
     db: Option<&Metadata>,
 ) -> Result<(S::File, Was)> {
+    if is_new {
+        // It takes nobody's place: what a power loss has left of one that was to is removed.
+        drop(directory.unlink(&next(which)));
+        return Ok((file, Was::New));
+    }
     let mut looks = 0;
     loop {
         looks += 1;
@@ -109,12 +114,12 @@ fn fit<S: Storage>(
     file: &S::File,
     said: &[u8; BYTES],
 ) -> Option<S::File> {
-    let head = words(said);
+    if !is_dashs(said) {
+        return None;
+    }
     let db = directory.open(which.named, OpenMode::Read).ok()?;
-    let is_named = || (which.databases)(&head).contains(&Some(db.id()));
-    let is_fit =
-        head[0] & !LAYOUT == DASH && is_named() && file.has_access_of(&db).unwrap_or(false);
-    is_fit.then_some(db)
+    let is_named = (which.databases)(&words(said)).contains(&Some(db.id()));
+    (is_named && file.has_access_of(&db).unwrap_or(false)).then_some(db)
 }
 
 /// What a file is by what it says, and by what the database's name stands for: what it stood for
@@ -125,11 +130,10 @@ fn look<S: Storage>(
     said: &[u8; BYTES],
     db: Option<&Metadata>,
 ) -> Result<Is> {
-    let head = words(said);
-    if head[0] & !LAYOUT != DASH {
+    if !is_dashs(said) {
         return Ok(Is::Nothing);
     }
-    let bound = (which.databases)(&head);
+    let bound = (which.databases)(&words(said));
     let is_own = |db: &Metadata| bound.contains(&Some(db.id));
     if db.is_some_and(is_own) {
         return Ok(Is::Own);
@@ -142,6 +146,11 @@ fn head<F: File>(file: &F, which: CoordinationFile<'_>) -> Result<[u8; BYTES]> {
     let mut bytes = [0; BYTES];
     read_padded(file, &mut bytes, 0).during(Operation::Read, which.shown)?;
     Ok(bytes)
+}
+
+/// Whether a head is one of dash's, in whatever layout.
+fn is_dashs(said: &[u8; BYTES]) -> bool {
+    words(said)[0] & !LAYOUT == DASH
 }
 
 fn words(bytes: &[u8; BYTES]) -> Head {
@@ -160,9 +169,10 @@ fn replace<S: Storage>(
     file: S::File,
     said: &[u8; BYTES],
 ) -> Result<(S::File, Was)> {
-    let is_dashs = words(said)[0] & !LAYOUT == DASH;
-    let was = if is_dashs { Was::Renewed } else { Was::New };
-    let said = if is_dashs { said } else { &[0; BYTES] };
+    let (was, said) = match is_dashs(said) {
+        true => (Was::Renewed, said),
+        false => (Was::New, &[0; BYTES]),
+    };
     let is_denied = |error: &io::Error| error.kind() == ErrorKind::PermissionDenied;
     match renew::<S>(directory, which, &file, (said, None)) {
         Ok(made) => Ok((made, was)),
@@ -230,16 +240,6 @@ fn renew<S: Storage>(
 /// The name of the one that is to take the place of another.
 fn next(which: CoordinationFile<'_>) -> OsString {
     [which.name, OsStr::new("-new")].into_iter().collect()
-}
-
-/// One that takes nobody's place. What a power loss has left of another one is removed.
-pub(crate) fn first<D: Directory>(
-    directory: &D,
-    which: CoordinationFile<'_>,
-    file: D::File,
-) -> D::File {
-    drop(directory.unlink(&next(which)));
-    file
 }
 
 fn is_full(error: &io::Error) -> bool {

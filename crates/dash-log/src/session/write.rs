@@ -50,20 +50,8 @@ impl<S: Storage, M: Default> Session<S, M> {
         oldest: Option<u64>,
         publish: impl Fn(&Memory<S>, &M),
     ) -> Result<Option<u64>> {
-        let written = self.try_write(leader, means, oldest, publish);
-        if !matches!(written, Ok(Some(_))) {
-            leader.kept = M::default();
-        }
-        written
-    }
-
-    fn try_write(
-        &mut self,
-        leader: &mut Leader<S::File, M>,
-        means: Means,
-        oldest: Option<u64>,
-        publish: impl Fn(&Memory<S>, &M),
-    ) -> Result<Option<u64>> {
+        // What was kept for a record that is not written is gone.
+        let kept = std::mem::take(&mut leader.kept);
         let log = leader.log.as_ref().ok_or(Error::OutOfMemory)?;
         let blocks = leader.builder.finish(log.block())?;
         let len = blocks.len() as u64;
@@ -76,7 +64,7 @@ impl<S: Storage, M: Default> Session<S, M> {
         let means = if is_first && !asked { Means::Flush } else { means };
         let early = broken(Mutation::WordsBeforeFlush);
         if early {
-            publish(self.words.memory(), &leader.kept);
+            publish(self.words.memory(), &kept);
             self.publish(place, len);
         }
         match means {
@@ -90,9 +78,10 @@ impl<S: Storage, M: Default> Session<S, M> {
         self.counts.bytes += len;
         self.counts.flushes += u64::from(means != Means::Write);
         if !early {
-            publish(self.words.memory(), &leader.kept);
+            publish(self.words.memory(), &kept);
             self.publish(place, len);
         }
+        leader.kept = kept;
         if means != Means::Device {
             self.words.set(Word::Unflushed, u64::from(means == Means::Write));
         }

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use dash_engine::names::with;
 use dash_ffi::{Code, Error, Result};
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory, File, FileId, FileKind, LockKind, OpenMode, Storage};
@@ -42,12 +43,6 @@ fn refused(code: Code, message: String) -> Error {
     Error::new(code, format!("dash_backup: {message}"))
 }
 
-fn beside(name: &OsStr, ending: &str) -> OsString {
-    let mut name = name.to_owned();
-    name.push(ending);
-    name
-}
-
 impl Destination {
     /// Looks whether `path` may be written, by a backup of the database at `source`.
     ///
@@ -78,7 +73,7 @@ impl Destination {
             folder,
             path,
             name: name.to_owned(),
-            unfinished: beside(name, UNFINISHED),
+            unfinished: with(name, UNFINISHED),
             replace,
         };
         if let Some(source) = source {
@@ -109,7 +104,7 @@ impl Destination {
         let found = self.id_of(&self.name)?;
         let folder = source.parent().and_then(|folder| Real.open_directory(folder).ok());
         for ending in BESIDE.iter().chain(&OTHERS).chain(&[""]) {
-            let own = beside(name, ending);
+            let own = with(name, ending);
             let same_name = source.with_file_name(&own) == self.path;
             let id = folder.as_ref().and_then(|folder| folder.metadata(&own).ok().flatten());
             let same_file = found.is_some() && id.map(|found| found.id) == found;
@@ -137,7 +132,7 @@ impl Destination {
     /// SQLite would take what lies there for the copy's, and the copy for something else.
     fn has_nothing_beside(&self) -> Result<()> {
         for ending in BESIDE {
-            let name = beside(&self.name, ending);
+            let name = with(&self.name, ending);
             if self.look_for(&name)?.is_some() {
                 return Err(refused(
                     Code::ERROR,

@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use dash_engine::names::with;
 use dash_ffi::{Code, Error, FileName, HostVfs, KeptConnection, OpenFlags, Result, Window};
 use dash_storage::Storage;
 use dash_storage::real::{self, Real};
@@ -83,22 +84,18 @@ impl Request<'_> {
     /// Whether stock SQLite could not use what lies beside the database, either. It reads beside
     /// files that it may only read.
     pub(crate) fn stock_lacks_a_right(&self) -> bool {
-        let mut wal = self.path.as_os_str().to_owned();
-        wal.push("-wal");
-        let wal = Path::new(&wal);
+        let wal = &with(self.path.as_os_str(), "-wal");
+        let wal = Path::new(wal);
         wal.symlink_metadata().is_ok() && !real::may_be_read(wal)
     }
 
     /// Says that it was opened without an engine, and what would change that.
     pub(crate) fn note_by_stock(&self, why: &Error, needs: &str) {
-        let path = self.path.display();
-        self.host.note(
-            Code::WARNING,
-            &format!(
-                "{path} was opened by stock SQLite's rules, without dash: {why}. A commit is as durable as PRAGMA synchronous \
-                 says. {needs}"
-            ),
+        let said = format!(
+            "{} was opened by stock SQLite's rules, without dash: {why}. A commit is as durable as PRAGMA synchronous says. {needs}",
+            self.path.display()
         );
+        self.host.note(Code::WARNING, said.trim_end());
     }
 
     /// SQLite refuses writes by itself from then on, and asks nobody: what `dash_last_error()` is
@@ -145,11 +142,7 @@ impl Request<'_> {
 
     /// In WAL mode stock SQLite makes `-shm` to read, which it can't there, and says nothing of it.
     pub(crate) fn note_unreadable_wal(&self) {
-        let is_there = |ending: &str| {
-            let mut name = self.path.as_os_str().to_owned();
-            name.push(ending);
-            Path::new(&name).exists()
-        };
+        let is_there = |ending| Path::new(&with(self.path.as_os_str(), ending)).exists();
         if is_there("-wal") && is_there("-shm") || !self.beside.says_wal(self.path) {
             return;
         }
