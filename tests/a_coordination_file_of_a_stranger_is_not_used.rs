@@ -242,3 +242,23 @@ fn nor_does_an_opening_that_is_refused_leave_one() {
         assert_eq!(found.must("SELECT count(*) FROM t"), "2", "{mode}");
     }
 }
+
+/// What lies under the name that a new one has at first, and can't be removed, is in nobody's way.
+#[test]
+fn nor_does_a_folder_keep_the_former_one() {
+    for mode in MODES {
+        for opener in [None, Some(OWNER)] {
+            let Some(place) = Place::new(0o600) else { return };
+            let mut killed = place.open(Some(OWNER), mode).unwrap();
+            killed.must("INSERT INTO t VALUES (2)");
+            killed.kill();
+            allow(&place.db(), 0o660);
+            let kept = beside(&place.db(), "-dash-new").join("kept");
+            fs::create_dir_all(&kept).unwrap();
+            let mut session = place.open(opener, mode).expect(mode);
+            assert_eq!(session.must("SELECT count(*) FROM t"), "2", "{mode}");
+            session.close();
+            assert!(exists(&kept), "{mode}");
+        }
+    }
+}

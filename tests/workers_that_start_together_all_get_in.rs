@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use dash_testing::random::Random;
 use dash_testing::roles::{Role, python};
+use suite::peers::{Part, Session};
+use suite::steps::Steps;
 
 const WORKERS: usize = 6;
 const ROUNDS: usize = 8;
@@ -133,4 +135,43 @@ fn and_who_opens_it_while_another_worker_does_that_gets_in_too() {
             assert_eq!(opener.hear("opened"), "well", "round {round}");
         }
     }
+}
+
+/// What another process leaves in another mode meanwhile, before any of its calls: it is not
+/// refused for that, and does not take the database back into the mode which it found at first.
+#[test]
+fn and_who_opens_it_while_its_mode_changes_opens_it_in_the_new_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let other = folder.path().join("other.db");
+    let mut changed = 0;
+    for call in (0..).step_by(5) {
+        let path = folder.path().join(format!("app{call}.db"));
+        let mut leaves = Session::dash(&path, Part::default()).expect("it opens");
+        leaves.must("PRAGMA journal_mode=WAL");
+        leaves.must("CREATE TABLE t(v)");
+        let mut opens = Session::dash(&other, Part::default()).expect("it opens");
+        let (says, said) = std::sync::mpsc::channel();
+        let (mut calls, mut leaves) = (0, Some(leaves));
+        let steps = Steps::of(opens.id(), move || {
+            calls += 1;
+            if calls > call
+                && let Some(mut leaves) = leaves.take()
+            {
+                let mode = leaves.sql("PRAGMA journal_mode=shadow");
+                leaves.close();
+                says.send(mode).expect("it is waited for");
+            }
+            Vec::new()
+        });
+        let opened = opens.sql(&format!("ATTACH '{}' AS app", suite::uri(&path, "")));
+        let mode = opens.sql("PRAGMA app.journal_mode");
+        steps.end(|| drop(opens.must("SELECT 1")));
+        if said.recv().expect("it tried").is_err() {
+            // The one that opens it has it by then.
+            break;
+        }
+        assert_eq!((opened, mode.as_deref()), (Ok(String::new()), Ok("shadow")), "call {call}");
+        changed += 1;
+    }
+    assert!(changed > 20, "{changed}");
 }

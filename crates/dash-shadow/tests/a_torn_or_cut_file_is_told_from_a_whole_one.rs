@@ -68,22 +68,25 @@ fn a_whole_copy_is_taken() {
 
 #[test]
 fn a_cut_database_does_not_cost_the_whole_copy() {
-    for commits in 1..5_u8 {
-        for pages in 1..3 {
-            let machine = Machine::new(1);
-            let (_p, mut connection) = start(&machine, &tiny());
-            for value in 0..=commits {
-                commit(&mut connection, &[1, 2, value]).unwrap();
+    for is_killed in [false, true] {
+        for commits in 1..5_u8 {
+            for pages in 1..3 {
+                let machine = Machine::new(1);
+                let (process, mut connection) = start(&machine, &tiny());
+                for value in 0..=commits {
+                    commit(&mut connection, &[1, 2, value]).unwrap();
+                }
+                match is_killed {
+                    true => machine.kill(&process),
+                    false => connection.close().unwrap(),
+                }
+                let whole = machine.file_view("app.db-shadow").unwrap();
+                stock::set_len(&machine, pages * PAGE as u64);
+                let message = refusal(&machine, "/app.db");
+                let advice = message.contains("sqlite-dash recover");
+                assert!(message.contains("shorter") && advice, "{message}");
+                assert_eq!(machine.file_view("app.db-shadow").unwrap(), whole);
             }
-            connection.close().unwrap();
-            let whole = machine.file_view("app.db-shadow").unwrap();
-            stock::set_len(&machine, pages * PAGE as u64);
-            let message = refusal(&machine, "/app.db");
-            assert!(
-                message.contains("shorter") && message.contains("sqlite-dash recover"),
-                "{message}"
-            );
-            assert_eq!(machine.file_view("app.db-shadow").unwrap(), whole);
         }
     }
 }

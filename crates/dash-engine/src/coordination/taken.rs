@@ -201,7 +201,7 @@ fn renew<S: Storage>(
     let mut head = words(said);
     let made = match make::<S>(directory, &new) {
         // Somebody else's has that name, perhaps to keep the former one.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+        Err(error) if is_kept(&error) => {
             new.push(std::process::id().to_string());
             make::<S>(directory, &new)?
         }
@@ -240,6 +240,12 @@ fn renew<S: Storage>(
 /// The name of the one that is to take the place of another.
 fn next(which: CoordinationFile<'_>) -> OsString {
     [which.name, OsStr::new("-new")].into_iter().collect()
+}
+
+/// A file that may not be removed, a folder with something in it, or a mount point.
+fn is_kept(error: &io::Error) -> bool {
+    use ErrorKind::{DirectoryNotEmpty, PermissionDenied, ResourceBusy};
+    matches!(error.kind(), PermissionDenied | DirectoryNotEmpty | ResourceBusy)
 }
 
 fn is_full(error: &io::Error) -> bool {

@@ -260,6 +260,8 @@ fn db_kind<F: File>(
         {
             DbKind::Torn
         }
+        // Beside a name fence, too: no commit of dash's leaves a file without a tail so.
+        None if found.is_cut() => DbKind::Cut,
         None if found.is_torn_copy() => DbKind::TornCopy,
         None => DbKind::Plain,
         Some(block) if matches!(block.state, State::Superseded | State::Settled) => {

@@ -12,7 +12,7 @@ use dash_wal::{Doing, Durability, LockLevel as EngineLevel, LogMedium, RestState
 
 use super::file::WalFile;
 use super::link::State;
-use super::{opening, parameters, rest, watch};
+use super::{parameters, rest, unfinished, watch};
 use crate::errors::to_sqlite;
 use crate::holders::{InTheWay, Wanted};
 use crate::mode::{Database, IN_TRANSACTION, Mode, Parameters, Statistic, Switching, Watched};
@@ -135,7 +135,7 @@ impl Database for WalFile {
     ) -> Result<HostFile> {
         self.keep_settings(kept, &mut self.link.state())?;
         self.close_engine()?;
-        opening::remove_log(path, false);
+        unfinished::remove_log(path, false);
         let (file, _) = host.open_path(path, OpenFlags::MAIN_DB | OpenFlags::READWRITE)?;
         Ok(file)
     }

@@ -20,6 +20,7 @@ mod reservations;
 mod rest;
 pub mod statement;
 mod statements;
+mod unfinished;
 mod watch;
 
 pub use name::{MODE, Wal};
@@ -69,7 +70,7 @@ impl Mode for Wal {
     }
 
     fn holds(&self, place: &Place<'_>) -> Result<bool> {
-        opening::is_unfinished(place)
+        unfinished::is_unfinished(place)
     }
 
     fn is_open_elsewhere(&self, place: &Place<'_>) -> Result<bool> {
@@ -83,23 +84,23 @@ impl Mode for Wal {
         if parameters.immutable || parameters.nolock {
             return Ok(true);
         }
-        opening::refuse_orphaned(request.path)?;
+        unfinished::refuse_orphaned(request.path)?;
         let is_open_here = registry::mode_of(request.path).is_some_and(|mode| mode == MODE);
-        let is_dashs = is_open_here || opening::is_unfinished(&request.place())?;
+        let is_dashs = is_open_here || unfinished::is_unfinished(&request.place())?;
         Ok(!is_dashs && !dash_wal::is_in_memory(&Real, request.path).unwrap_or(false))
     }
 
     fn give_way(&self, host: &HostVfs, place: &Place<'_>, _: &dyn Mode) -> Result<()> {
-        opening::finish(host, place)
+        unfinished::finish(host, place)
     }
 
     fn forget(&self, path: &Path, held: bool) {
-        opening::remove_log(path, held);
+        unfinished::remove_log(path, held);
     }
 
     fn open(&self, opening: Opening<'_>) -> Result<Opened> {
         let Opening { request, reading, membership } = opening;
-        opening::refuse_orphaned(request.path)?;
+        unfinished::refuse_orphaned(request.path)?;
         match reading {
             true => request.wal_for_reading(membership),
             false => request.wal_for_writing(membership),

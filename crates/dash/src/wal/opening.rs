@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use dash_ffi::{Code, Error, HostVfs, OpenFlags, Opened, Result};
 use dash_storage::real::Real;
-use dash_storage::{Directory, Storage};
-use dash_wal::{Connection, Error as EngineError, Execute, Names, Operation, Process};
+use dash_wal::{Connection, Error as EngineError, Execute, Operation, Process};
 
 use super::file::WalFile;
 use super::link::{Link, Links};
 use super::name::MODE;
+use super::unfinished::has_log;
 use super::{parameters, statement};
 use crate::by_stock::{self, PATIENCE, PAUSE, Work};
 use crate::errors::{forbids_writing, to_sqlite};
@@ -36,7 +36,7 @@ const ENTER: &str = "PRAGMA busy_timeout=2000; PRAGMA locking_mode=NORMAL; \
 const BEGIN: &str = "PRAGMA busy_timeout=2000; PRAGMA locking_mode=NORMAL; PRAGMA journal_mode=WAL";
 
 /// Why the engine could not open a database for writing.
-enum Failed {
+pub(super) enum Failed {
     /// Writing is not allowed here.
     Forbidden(Error),
     /// Somebody has it open so that nobody may join.
@@ -74,8 +74,9 @@ impl From<Failed> for Error {
 
 impl Request<'_> {
     pub(super) fn wal_for_writing(&self, membership: Membership) -> Result<Opened> {
-        let begins = membership.is_alone().then_some(self.modes);
-        match self.wal_engine(&membership, begins) {
+        let (modes, is_asked) = (self.modes, self.parameters.mode.is_some());
+        let begins = Begins { modes, is_asked, is_opening: true };
+        match self.wal_engine(&membership, membership.is_alone().then_some(begins)) {
             Ok(engine) => Ok(self.wal_opened(engine, membership, false)),
             Err(Failed::Forbidden(error)) => {
                 drop(membership);
@@ -139,7 +140,7 @@ impl Request<'_> {
     fn wal_engine(
         &self,
         membership: &Membership,
-        begins: Option<&Modes>,
+        begins: Option<Begins<'_>>,
     ) -> core::result::Result<Connection<Real>, Failed> {
         let process = membership.shared().of();
         engine(self.host, self.path, &self.parameters, self.flags, begins, &process)
@@ -179,19 +180,29 @@ impl Request<'_> {
     }
 }
 
-/// Opens the engine. `begins`: nobody else in this process has the database open, so that it may
-/// have to be put into WAL mode first, after what one of these modes has left.
-fn engine(
+/// Nobody else in this process has the database open, so that it may have to be put into WAL mode.
+#[derive(Clone, Copy)]
+pub(super) struct Begins<'a> {
+    /// After what one of these modes has left.
+    modes: &'a Modes,
+    /// The mode was asked for; otherwise the database was found in it, and may have left it since.
+    is_asked: bool,
+    /// Where another process has come between, the caller chooses the mode anew.
+    is_opening: bool,
+}
+
+/// Opens the engine.
+pub(super) fn engine(
     host: &HostVfs,
     path: &Path,
     parameters: &Parameters,
     flags: OpenFlags,
-    begins: Option<&Modes>,
+    begins: Option<Begins<'_>>,
     process: &Arc<Process<Real>>,
 ) -> core::result::Result<Connection<Real>, Failed> {
     let beside = Neighbours::of(path);
     beside.leave_the_fence_its_name()?;
-    let others = begins.into_iter().flat_map(|modes| modes.others(MODE));
+    let others = begins.into_iter().flat_map(|begins| begins.modes.others(MODE));
     let options = dash_wal::OpenOptions {
         kept_out_by: others.flat_map(|mode| mode.files_beside(path)).collect(),
         executor: Some(Arc::new(Executor::of(host))),
@@ -208,7 +219,7 @@ fn engine(
     loop {
         // Another process may have taken it out of the mode again.
         let place = Place { path, parameters, beside: &beside, creates: false };
-        let enters = begins.map(|modes| put_into_wal_mode(host, &place, flags, modes));
+        let enters = begins.map(|begins| put_into_wal_mode(host, &place, flags, begins));
         let stays = enters.transpose()? == Some(false);
         match (!stays).then(|| Connection::open(&Real, path, &options, process)) {
             Some(Ok(mut engine)) => {
@@ -219,6 +230,11 @@ fn engine(
             }
             None | Some(Err(EngineError::Busy)) => {}
             Some(Err(error)) => return Err(error.into()),
+        }
+        let is_kept_out =
+            || options.kept_out_by.iter().any(|name| path.with_file_name(name).exists());
+        if begins.is_some_and(|begins| begins.is_opening) && is_kept_out() {
+            return Err(Failed::Other(in_use(path)));
         }
         if begun.elapsed() >= PATIENCE {
             let message = format!("{}: it stays as it is", could_not(path));
@@ -253,9 +269,10 @@ fn put_into_wal_mode(
     host: &HostVfs,
     place: &Place<'_>,
     flags: OpenFlags,
-    modes: &Modes,
+    begins: Begins<'_>,
 ) -> Result<bool> {
     let Place { path, parameters, beside, .. } = *place;
+    let modes = begins.modes;
     let has_bytes = || std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
     let is_wal = || -> Result<bool> {
         let says_so = beside.says_wal(path) || (has_bytes() && beside.has_wal()?);
@@ -277,6 +294,9 @@ fn put_into_wal_mode(
     let create = flags.contains(OpenFlags::CREATE);
     if is_wal()? || (there.is_none() && !create) {
         return Ok(true);
+    }
+    if !begins.is_asked && modes.left_in(place)?.base() != MODE {
+        return Err(in_use());
     }
     if there.is_none() {
         let mut options = std::fs::OpenOptions::new();
@@ -316,7 +336,8 @@ fn could_not(path: &Path) -> String {
 /// SQLite itself, with the page size that it was told.
 pub(super) fn entered(switching: &Switching<'_>) -> Result<WalFile> {
     let is_empty = std::fs::metadata(switching.path).is_ok_and(|found| found.len() == 0);
-    Ok(under(switching, engine_under(switching, (!is_empty).then_some(switching.modes))?, false))
+    let begins = Begins { modes: switching.modes, is_asked: true, is_opening: false };
+    Ok(under(switching, engine_under(switching, (!is_empty).then_some(begins))?, false))
 }
 
 /// The same, once others have put it into WAL mode; `None`: it has left that again.
@@ -330,7 +351,7 @@ pub(super) fn joined(switching: &Switching<'_>, is_read_only: bool) -> Result<Op
 
 fn engine_under(
     switching: &Switching<'_>,
-    begins: Option<&Modes>,
+    begins: Option<Begins<'_>>,
 ) -> core::result::Result<Connection<Real>, Failed> {
     let Switching { host, path, parameters, membership, .. } = switching;
     engine(host, path, parameters, OpenFlags::READWRITE, begins, &membership.shared().of())
@@ -345,48 +366,4 @@ fn under(switching: &Switching<'_>, engine: Connection<Real>, is_read_only: bool
     link.state().kept = connection.cloned();
     link.state().choose(parameters);
     WalFile::new(link, **host, parameters.psow(), (*window).clone())
-}
-
-/// Whether somebody has begun a session of the log that was not ended: it is under way, or was cut
-/// off.
-pub(super) fn is_unfinished(place: &Place<'_>) -> Result<bool> {
-    Ok(place.beside.has_fence()? && has_log(place.path)?)
-}
-
-fn has_log(path: &Path) -> Result<bool> {
-    let (folder, names) = Names::split(path).map_err(to_sqlite)?;
-    let found = Real.open_directory(folder).and_then(|folder| folder.metadata(&names.log));
-    let found = found.map_err(|error| {
-        Error::new(Code::CANTOPEN, format!("looking for {}: {error}", names.shown_log()))
-    })?;
-    Ok(found.is_some())
-}
-
-/// Refuses a database that is gone, or was emptied, beside commits of it: stock SQLite would delete
-/// its `-wal`, also for who may only read.
-pub(super) fn refuse_orphaned(path: &Path) -> Result<()> {
-    dash_wal::refuse_orphaned(&Real, path).map_err(to_sqlite)
-}
-
-/// Ends a session that was cut off: the engine recovers it when it opens the database.
-pub(super) fn finish(host: &HostVfs, place: &Place<'_>) -> Result<()> {
-    refuse_orphaned(place.path)?;
-    if !is_unfinished(place)? {
-        return Ok(());
-    }
-    let process = Arc::default();
-    let flags = OpenFlags::READWRITE;
-    let engine = engine(host, place.path, place.parameters, flags, None, &process)?;
-    engine.close().map_err(to_sqlite)
-}
-
-/// Removes the log of a database that has left the mode. One that stays harms nobody. `held`: a
-/// connection of this process keeps this mode away.
-pub(super) fn remove_log(path: &Path, held: bool) {
-    let remove = || dash_wal::remove_log(&Real, path);
-    match has_log(path) {
-        Ok(true) if held => drop(remove()),
-        Ok(true) => drop(dash_wal::while_closed(&Real, path, remove)),
-        _ => {}
-    }
 }
