@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use dash_ffi::{Code, Error, HostVfs, OpenFlags, Opened, Result};
 use dash_storage::real::Real;
-use dash_wal::{Connection, Error as EngineError, Execute, Operation, Process};
+use dash_storage::{Directory, Storage};
+use dash_wal::{Connection, Error as EngineError, Execute, Names, Operation, Process};
 
 use super::file::WalFile;
 use super::link::{Link, Links};
 use super::name::MODE;
-use super::unfinished::has_log;
 use super::{parameters, statement};
 use crate::by_stock::{self, PATIENCE, PAUSE, Work};
 use crate::errors::{forbids_writing, to_sqlite};
@@ -366,4 +366,13 @@ fn under(switching: &Switching<'_>, engine: Connection<Real>, is_read_only: bool
     link.state().kept = connection.cloned();
     link.state().choose(parameters);
     WalFile::new(link, **host, parameters.psow(), (*window).clone())
+}
+
+pub(super) fn has_log(path: &Path) -> Result<bool> {
+    let (folder, names) = Names::split(path).map_err(to_sqlite)?;
+    let found = Real.open_directory(folder).and_then(|folder| folder.metadata(&names.log));
+    let found = found.map_err(|error| {
+        Error::new(Code::CANTOPEN, format!("looking for {}: {error}", names.shown_log()))
+    })?;
+    Ok(found.is_some())
 }

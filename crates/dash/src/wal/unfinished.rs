@@ -3,12 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use dash_ffi::{Code, Error, HostVfs, OpenFlags, Result};
+use dash_ffi::{HostVfs, OpenFlags, Result};
 use dash_storage::real::Real;
-use dash_storage::{Directory, Storage};
-use dash_wal::Names;
 
-use super::opening::engine;
+use super::opening::{engine, has_log};
 use crate::errors::to_sqlite;
 use crate::mode::Place;
 
@@ -16,15 +14,6 @@ use crate::mode::Place;
 /// off.
 pub(super) fn is_unfinished(place: &Place<'_>) -> Result<bool> {
     Ok(place.beside.has_fence()? && has_log(place.path)?)
-}
-
-pub(super) fn has_log(path: &Path) -> Result<bool> {
-    let (folder, names) = Names::split(path).map_err(to_sqlite)?;
-    let found = Real.open_directory(folder).and_then(|folder| folder.metadata(&names.log));
-    let found = found.map_err(|error| {
-        Error::new(Code::CANTOPEN, format!("looking for {}: {error}", names.shown_log()))
-    })?;
-    Ok(found.is_some())
 }
 
 /// Refuses a database that is gone, or was emptied, beside commits of it: stock SQLite would delete
