@@ -202,6 +202,14 @@ impl FrameHeader {
     }
 }
 
+/// Where the salts are in a frame's header; the checksum follows.
+pub(crate) const SALTS: usize = 8;
+
+/// Whether a frame's header is to get its salts and its checksum later.
+pub(crate) fn is_unsummed(header: &[u8; FRAME_HEADER]) -> bool {
+    header[SALTS..].iter().all(|&byte| byte == 0)
+}
+
 /// The frames of `-wal` that are valid, from the first one on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Prefix {

@@ -7,19 +7,21 @@
 //! have been a shared one. Then the calls tell: a checkpoint that has copied everything, and only
 //! such a one, cuts the database to its size.
 
-use crate::connection::state::{Backfill, Connection};
+use crate::connection::files::Files;
+use crate::connection::wal::{Backfill, Wal};
 use crate::frames::{self, Prefix, WalHeader};
+use crate::index::Index;
 use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Error, Result};
 use dash_storage::Storage;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-impl<S: Storage> Connection<S> {
+impl<S: Storage> Wal<S> {
     /// Reads it from the wal-index, if that is shared, and whole. Nobody else uses that where
     /// `-wal` is about to go.
-    pub(crate) fn note_backfill(&mut self) {
-        match self.index.as_ref().and_then(crate::index::Index::is_backfilled) {
+    pub fn note_backfill(&mut self, index: Option<&Index<S>>) {
+        match index.and_then(Index::is_backfilled) {
             Some(true) => self.backfill = Backfill::Whole,
             Some(false) => self.backfill = Backfill::Partial,
             None => {}
@@ -31,22 +33,22 @@ impl<S: Storage> Connection<S> {
     /// # Errors
     ///
     /// `Refused` where a commit in it is not in the database; those of reading it.
-    pub(crate) fn check_backfilled(&mut self) -> Result<()> {
+    pub fn check_backfilled(&self, files: &Files<S>) -> Result<()> {
         let lacks = match self.backfill {
             Backfill::Whole => false,
             Backfill::Partial => true,
-            Backfill::Unknown { before } => self.has_commit_before(before)?,
+            Backfill::Unknown { before } => self.has_commit_before(before, files)?,
         };
         match lacks && !broken(Mutation::DeletedUncopied) {
-            true => Err(Error::Refused(self.not_copied("it stays as it is"))),
+            true => Err(Error::Refused(not_copied("it stays as it is", files))),
             false => Ok(()),
         }
     }
 
     /// Whether a commit ends before frame `before`.
-    fn has_commit_before(&self, before: u32) -> Result<bool> {
-        let name = Arc::clone(self.names.shown_wal());
-        let Some(wal) = self.open_wal_again()? else { return Ok(false) };
+    fn has_commit_before(&self, before: u32, files: &Files<S>) -> Result<bool> {
+        let name = Arc::clone(files.names.shown_wal());
+        let Some(wal) = files.open_wal_again()? else { return Ok(false) };
         let Some(header) = WalHeader::read(&wal, &name)? else { return Ok(false) };
         let mut found = false;
         frames::walk(&wal, &header, Prefix::before_all(&header), &name, |number, frame, _| {
@@ -62,18 +64,18 @@ impl<S: Storage> Connection<S> {
     /// SQLite takes `-wal` for deleted, and opens it once more on its way out of WAL mode. There
     /// `PRAGMA journal_mode` must fail: else it says that in a commit of WAL mode, and answers that
     /// the mode was left.
-    pub(crate) fn check_not_left(&mut self) -> Result<()> {
-        match std::mem::take(&mut self.kept_wal) {
-            true => Err(Error::CantOpen(self.not_copied("the database stays in WAL mode"))),
+    pub fn check_not_left(&mut self, files: &Files<S>) -> Result<()> {
+        match std::mem::take(&mut self.is_kept) {
+            true => Err(Error::CantOpen(not_copied("the database stays in WAL mode", files))),
             false => Ok(()),
         }
     }
+}
 
-    fn not_copied(&self, so: &str) -> String {
-        let (db, wal) = (self.names.shown(), self.names.shown_wal());
-        format!(
-            "{wal} has commits that are not in {db} yet, as a checkpoint was cut short without an error: {so}; nothing is lost, \
-             as they are read from there, and the next close or PRAGMA wal_checkpoint(TRUNCATE) copies them"
-        )
-    }
+fn not_copied<S: Storage>(so: &str, files: &Files<S>) -> String {
+    let (db, wal) = (files.names.shown(), files.names.shown_wal());
+    format!(
+        "{wal} has commits that are not in {db} yet, as a checkpoint was cut short without an error: {so}; nothing is lost, \
+         as they are read from there, and the next close or PRAGMA wal_checkpoint(TRUNCATE) copies them"
+    )
 }

@@ -38,12 +38,6 @@ pub(super) struct Carrying {
 }
 
 impl<S: Storage> Connection<S> {
-    /// Whether the window has a record that its statements carry.
-    pub(crate) fn is_carried(&self) -> bool {
-        let c = &self.coordination;
-        c.get(Word::Window) != 0 && c.is(Word::Carried)
-    }
-
     /// What carries the frames that were read back, if all of their transactions may be carried so.
     pub(super) fn carrying(&self, leader: &Leader<S>, batch: Batch) -> Result<Option<Carrying>> {
         if !leader.may_carry || !self.process.notes.may_carry() {
@@ -52,18 +46,20 @@ impl<S: Storage> Connection<S> {
         let size = usize::try_from(frame_size(batch.page)).map_err(|_| Error::OutOfMemory)?;
         let frames: Vec<_> = ends(&leader.kept.read, batch.first, size).collect();
         let Some(&(last, header)) = frames.last() else { return Ok(None) };
-        let salts = unpack(self.coordination.get(Word::Salts));
+        let salts = unpack(self.files.shared.get(Word::Salts));
         if last != batch.last || FrameHeader::decode(&header).salts != salts {
             return Ok(None);
         }
-        let carried = if self.is_carried() { self.coordination.get(Word::Carried) } else { 0 };
+        let carried =
+            if self.files.shared.is_carried() { self.files.shared.get(Word::Carried) } else { 0 };
         if carried + frames.len() as u64 > self.settings.tuning.carried_max {
             return Ok(None);
         }
         let Some((runner, said)) = self.process.notes.carrying(&frames) else { return Ok(None) };
         // All that a window's statements carry is run again by one SQLite.
         let by = runner.word();
-        let of_others = self.is_carried() && self.coordination.get(Word::CarriedBy) != by;
+        let of_others =
+            self.files.shared.is_carried() && self.files.shared.get(Word::CarriedBy) != by;
         if of_others && !broken(Mutation::TwoRunners) {
             return Ok(None);
         }
@@ -77,7 +73,7 @@ impl<S: Storage> Connection<S> {
 
     /// It takes no more than the room that what is said may take where that is asked for (WAL-23).
     fn annotation_of(&self, said: &[(u32, Said)]) -> Option<Vec<u8>> {
-        let quarter = usize::try_from(self.coordination.get(Word::Ring) / 4).unwrap_or(usize::MAX);
+        let quarter = usize::try_from(self.files.shared.get(Word::Ring) / 4).unwrap_or(usize::MAX);
         carrying(said).filter(|bytes| bytes.len() <= quarter)
     }
 
@@ -88,8 +84,8 @@ impl<S: Storage> Connection<S> {
         batch: Batch,
         carrying: &Carrying,
     ) -> Result<u32> {
-        let starts = self.coordination.get(Word::Window) == 0;
-        let generation = self.coordination.get(Word::Generation);
+        let starts = self.files.shared.get(Word::Window) == 0;
+        let generation = self.files.shared.get(Word::Generation);
         let mut header = carrying.header;
         if broken(Mutation::EndForgotten) {
             header[16] ^= 1;
@@ -103,7 +99,7 @@ impl<S: Storage> Connection<S> {
                 runner: carrying.runner,
                 made: carrying.made.clone(),
             }),
-            start: if starts { Some(self.generation_in_wal()?) } else { None },
+            start: if starts { Some(self.wal.generation(&self.files)?) } else { None },
         };
         let flags = CARRYING | if starts { WINDOW_START } else { 0 };
         self.session.begin_record(leader, flags, batch.page, 0, &context.encode())?;
@@ -112,8 +108,8 @@ impl<S: Storage> Connection<S> {
         let (first, upto) = (batch.first, batch.last);
         leader.kept.window = Window { generation, first, upto, ..Window::default() };
         leader.kept.carried = carrying.commits;
-        self.coordination.set(Word::CarriedBy, carrying.runner.word());
-        self.statistics.carried += u64::from(carrying.commits);
+        self.files.shared.set(Word::CarriedBy, carrying.runner.word());
+        self.counters.own.carried += u64::from(carrying.commits);
         Ok(carrying.commits)
     }
 }

@@ -23,9 +23,9 @@ impl<S: Storage> Connection<S> {
     /// The newest commit; `None`: nothing tells which one that is.
     #[must_use]
     pub fn newest_commit(&self) -> Option<Newest> {
-        let header = self.index.as_ref()?.header()?;
-        let ours = pack(header.salts) == self.coordination.get(Word::Salts);
-        let generation = self.coordination.get(Word::Generation);
+        let header = self.index.header()?;
+        let ours = pack(header.salts) == self.files.shared.get(Word::Salts);
+        let generation = self.files.shared.get(Word::Generation);
         let (frame, pages) = if ours { (header.mx_frame, header.pages) } else { (0, 0) };
         Some(Newest { generation, frame, pages })
     }
@@ -33,7 +33,7 @@ impl<S: Storage> Connection<S> {
     /// Whether a commit behind `seen`, up to `newest`, may have written one of these pages.
     pub fn may_differ(&self, seen: Newest, newest: Newest, pages: &[u32]) -> bool {
         let is_one = |frame| {
-            let page = self.index.as_ref().and_then(|index| index.page_of(frame));
+            let page = self.index.open.as_ref().and_then(|index| index.page_of(frame));
             page.is_none_or(|page| pages.contains(&page))
         };
         seen.generation != newest.generation
@@ -47,7 +47,7 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the files.
     pub fn committed_page(&mut self, newest: Newest, number: u32) -> Result<Option<Vec<u8>>> {
-        let Some(size) = self.page_size()? else { return Ok(None) };
+        let Some(size) = self.wal.page_size(&self.files)? else { return Ok(None) };
         // A file, or a frame, may have what a commit has cut off.
         if newest.frame > 0 && number > newest.pages {
             return Ok(None);
@@ -55,7 +55,7 @@ impl<S: Storage> Connection<S> {
         let mut page = zeros(size.into())?;
         let mut found = None;
         for frame in (1..=newest.frame).rev() {
-            if self.page_of(frame, size)? == number {
+            if self.wal.page_in(frame, size, self.index.open.as_ref(), &self.files)? == number {
                 found = Some(frame);
                 break;
             }
@@ -63,14 +63,15 @@ impl<S: Storage> Connection<S> {
         let whole = match found {
             Some(frame) => {
                 let at = frame_offset(frame, size) + FRAME_HEADER as u64;
-                self.wal()?
+                self.wal
+                    .file(&self.files)?
                     .read_exact(&mut page, at)
-                    .during(Operation::Read, self.names.shown_wal())?
+                    .during(Operation::Read, self.files.names.shown_wal())?
             }
             None => {
                 let at = u64::from(number.saturating_sub(1)) * u64::from(size);
-                read_exact(&**self.database.file(), &mut page, at)
-                    .during(Operation::Read, self.names.shown())?
+                read_exact(&**self.files.database.file(), &mut page, at)
+                    .during(Operation::Read, self.files.names.shown())?
             }
         };
         Ok(whole.then_some(page))

@@ -1,13 +1,13 @@
 //! The database's file: what SQLite reads, what a checkpoint copies, and its locks.
 
-use crate::connection::state::{Backfill, Connection};
+use crate::connection::state::Connection;
+use crate::connection::wal::Backfill;
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
-use crate::shared::locks::START;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::header::{MAGIC, not_sqlites};
 use dash_engine::locks::LockLevel;
-use dash_storage::{Directory, File, FileId, LockKind, Storage};
+use dash_storage::{Directory, File, FileId, Storage};
 use std::sync::Arc;
 
 impl<S: Storage> Connection<S> {
@@ -17,7 +17,7 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the file.
     pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        self.database.read(buffer, offset)
+        self.files.database.read(buffer, offset)
     }
 
     /// Writes: a checkpoint, or a transaction of a database that is not in WAL mode.
@@ -27,16 +27,16 @@ impl<S: Storage> Connection<S> {
     /// Those of the file, and of a log that is out of order: then no frame may reach the database.
     /// `NotADatabase` for a new one that does not begin as SQLite's do.
     pub fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
-        if self.wal.is_some() {
-            self.check_sound()?;
-            if !self.coordination.is(Word::DatabaseDirty) {
-                self.coordination.set(Word::DatabaseDirty, 1);
+        if self.wal.open.is_some() {
+            self.files.check_sound()?;
+            if !self.files.shared.is(Word::DatabaseDirty) {
+                self.files.shared.set(Word::DatabaseDirty, 1);
             }
-            self.statistics.database_bytes += data.len() as u64;
-        } else if offset == 0 && !data.starts_with(MAGIC) && self.database.size()? == 0 {
-            return Err(not_sqlites(self.names.shown()));
+            self.counters.own.database_bytes += data.len() as u64;
+        } else if offset == 0 && !data.starts_with(MAGIC) && self.files.database.size()? == 0 {
+            return Err(not_sqlites(self.files.names.shown()));
         }
-        self.database.write(data, offset)
+        self.files.database.write(data, offset)
     }
 
     /// Cuts or extends it.
@@ -45,10 +45,10 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the file.
     pub fn truncate(&mut self, size: u64) -> Result<()> {
-        self.coordination.set(Word::DatabaseDirty, 1);
-        self.database.truncate(size)?;
+        self.files.shared.set(Word::DatabaseDirty, 1);
+        self.files.database.truncate(size)?;
         // In WAL mode that is a checkpoint's, once every commit is copied.
-        self.backfill = Backfill::Whole;
+        self.wal.backfill = Backfill::Whole;
         Ok(())
     }
 
@@ -58,11 +58,11 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the file.
     pub fn reserve(&mut self, size: u64) -> Result<()> {
-        if size <= self.database.size()? {
+        if size <= self.files.database.size()? {
             return Ok(());
         }
-        self.coordination.set(Word::DatabaseDirty, 1);
-        self.database.allocate(size)
+        self.files.shared.set(Word::DatabaseDirty, 1);
+        self.files.database.allocate(size)
     }
 
     /// Makes it durable.
@@ -71,20 +71,20 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the file.
     pub fn sync(&mut self) -> Result<()> {
-        self.statistics.database_flushes += 1;
-        if let Err(error) = self.database.sync() {
-            self.coordination.set(Word::FlushFailed, 1);
-            if self.wal.is_some() {
+        self.counters.own.database_flushes += 1;
+        if let Err(error) = self.files.database.sync() {
+            self.files.shared.set(Word::FlushFailed, 1);
+            if self.wal.open.is_some() {
                 // What a checkpoint has copied may be lost.
-                self.backfill = Backfill::Partial;
+                self.wal.backfill = Backfill::Partial;
             }
             return Err(error);
         }
-        self.coordination.set(Word::DatabaseDirty, 0);
-        if self.wal.is_none() && !broken(Mutation::JournalPromisesNothing) {
+        self.files.shared.set(Word::DatabaseDirty, 0);
+        if self.wal.open.is_none() && !broken(Mutation::JournalPromisesNothing) {
             // SQLite has committed by its journal: a checkpoint under `synchronous=OFF`, once WAL
             // mode is entered again, must not take that away.
-            self.coordination.set(Word::Promised, 1);
+            self.files.shared.set(Word::Promised, 1);
         }
         Ok(())
     }
@@ -92,7 +92,7 @@ impl<S: Storage> Connection<S> {
     /// The same, if a checkpoint under `synchronous=OFF` has left it, and any commit was to be
     /// durable (WAL-12).
     pub(crate) fn flush_database_if_dirty(&mut self) -> Result<()> {
-        let c = &self.coordination;
+        let c = &self.files.shared;
         match c.is(Word::DatabaseDirty)
             && c.is(Word::Promised)
             && !broken(Mutation::DatabaseNotFlushed)
@@ -108,19 +108,19 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the file.
     pub fn size(&self) -> Result<u64> {
-        self.database.size()
+        self.files.database.size()
     }
 
     /// The file itself, for mapping.
     #[must_use]
     pub fn file(&self) -> &Arc<S::File> {
-        self.database.file()
+        self.files.database.file()
     }
 
     /// The lock held.
     #[must_use]
     pub fn level(&self) -> LockLevel {
-        self.database.level()
+        self.files.database.level()
     }
 
     /// Raises the lock (os_unix.c `unixLock`).
@@ -129,39 +129,15 @@ impl<S: Storage> Connection<S> {
     ///
     /// `Busy` while somebody is in the way.
     pub fn lock(&mut self, level: LockLevel) -> Result<()> {
-        let starts = self.may_be_empty && self.database.level() == LockLevel::None;
-        if starts && !self.take_start()? {
+        let starts = self.files.may_be_empty && self.files.database.level() == LockLevel::None;
+        if starts && !self.files.take_start()? {
             return Err(Error::Busy);
         }
-        let locked = self.database.lock(level);
+        let locked = self.files.database.lock(level);
         if starts && locked.is_err() {
-            self.give_up_start()?;
+            self.files.give_up_start()?;
         }
         locked
-    }
-
-    /// SQLite puts an empty database into WAL mode in a transaction that begins by reading, and
-    /// asks no busy handler when it goes on to write: of two that do so at once, one would fail at
-    /// once. So as long as it is empty they come one after the other.
-    fn take_start(&mut self) -> Result<bool> {
-        let name = Arc::clone(self.names.shown_coordination());
-        let file = &self.coordination.file;
-        if self.database.size()? == 0 {
-            if !file.try_lock(START, LockKind::Exclusive).during(Operation::Lock, &name)? {
-                return Ok(false);
-            }
-            if self.database.size()? == 0 {
-                return Ok(true);
-            }
-            self.give_up_start()?;
-        }
-        self.may_be_empty = false;
-        Ok(true)
-    }
-
-    fn give_up_start(&self) -> Result<()> {
-        let name = self.names.shown_coordination();
-        self.coordination.file.unlock(START).during(Operation::Lock, name)
     }
 
     /// Lowers it (os_unix.c `posixUnlock`).
@@ -170,10 +146,10 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the file.
     pub fn unlock(&mut self, level: LockLevel) -> Result<()> {
-        self.database.unlock(level)?;
-        self.kept_wal &= level != LockLevel::None;
-        if self.may_be_empty && level == LockLevel::None {
-            self.give_up_start()?;
+        self.files.database.unlock(level)?;
+        self.wal.is_kept &= level != LockLevel::None;
+        if self.files.may_be_empty && level == LockLevel::None {
+            self.files.give_up_start()?;
         }
         Ok(())
     }
@@ -184,12 +160,12 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the file.
     pub fn is_reserved(&mut self) -> Result<bool> {
-        self.database.is_reserved()
+        self.files.database.is_reserved()
     }
 
     /// Whether the database is that file, whatever its name is.
     pub fn is_of(&self, file: FileId) -> bool {
-        self.database.file().id() == file
+        self.files.database.file().id() == file
     }
 
     /// Whether the name stands for another file now, or for none. That is said once.
@@ -198,10 +174,11 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the directory.
     pub fn has_moved(&mut self) -> Result<bool> {
-        let db = Arc::clone(self.names.shown());
-        let named = self.directory.metadata(&self.names.db).during(Operation::Stat, &*db)?;
+        let db = Arc::clone(self.files.names.shown());
+        let named =
+            self.files.directory.metadata(&self.files.names.db).during(Operation::Stat, &*db)?;
         let moved = named.is_none_or(|named| !self.is_of(named.id));
-        if moved && !std::mem::replace(&mut self.said_moved, true) {
+        if moved && !std::mem::replace(&mut self.files.said_moved, true) {
             self.session.notice = Some(format!(
                 "{db} was removed or replaced while it was open: what is committed there since is in the former file alone, not in \
                  what has the name now. Close all connections to it, and open it again"
@@ -222,9 +199,10 @@ impl<S: Storage> Connection<S> {
         if !self.has_moved()? {
             return Ok(false);
         }
-        let wal = self.directory.metadata(&self.names.wal);
-        let named = wal.during(Operation::Stat, self.names.shown_wal())?.map(|named| named.id);
-        let own = self.wal.as_ref().map(|wal| wal.file().id());
+        let wal = self.files.directory.metadata(&self.files.names.wal);
+        let named =
+            wal.during(Operation::Stat, self.files.names.shown_wal())?.map(|named| named.id);
+        let own = self.wal.open.as_ref().map(|wal| wal.file().id());
         Ok(named.is_some() && named != own)
     }
 }

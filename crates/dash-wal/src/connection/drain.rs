@@ -6,11 +6,13 @@
 //! The writer that could begin `-wal` anew does the same. Readers that take longer are waited for
 //! in vain; each try costs writers its patience, which is why there are not more.
 
-use crate::connection::state::Connection;
-use crate::index::{self, Index};
+use crate::connection::checkpoint::Checkpoint;
+use crate::connection::files::Files;
+use crate::connection::index::{WRITER, WalIndex, nanos};
+use crate::index;
 use crate::shared::coordination::Word;
-use dash_engine::error::{Error, Result};
-use dash_storage::{LockKind, Storage};
+use dash_engine::error::Result;
+use dash_storage::Storage;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -24,100 +26,88 @@ const PAUSE: Duration = Duration::from_micros(100);
 /// `-wal` begins anew, so that it is never longer by more than a second of frames.
 const EVERY: Duration = Duration::from_millis(900);
 
-impl<S: Storage> Connection<S> {
-    /// CKPT was taken: if `-wal` has grown too long, WRITER is taken, too, so that no frame comes
-    /// behind what is copied.
-    pub(super) fn begin_draining(&mut self) -> Result<()> {
-        if !self.is_due(Word::Drained)? {
-            return Ok(());
-        }
-        let deadline = self.storage.monotonic_nanos() + nanos(PATIENCE);
-        let writer = index::WRITE..index::WRITE + 1;
-        let held = self.index.as_ref().is_some_and(|index| index.held(index::WRITE).is_some());
-        if !held && !self.wait_for(writer, deadline)? {
-            return Ok(());
-        }
-        self.checkpoint.holds_writer = !held;
-        self.checkpoint.deadline = deadline;
-        self.coordination.set(Word::HeldBack, deadline);
-        self.statistics.drains += 1;
-        Ok(())
-    }
-
-    /// CKPT is given up.
-    pub(super) fn end_draining(&mut self) -> Result<()> {
-        if std::mem::take(&mut self.checkpoint.deadline) == 0 {
-            return Ok(());
-        }
-        self.coordination.set(Word::HeldBack, 0);
-        match std::mem::take(&mut self.checkpoint.holds_writer) {
-            true => self.index_unlock(index::WRITE..index::WRITE + 1),
-            false => Ok(()),
-        }
-    }
-
-    /// Readers are in the way of `slots`. Whether they have gone after all.
-    pub(super) fn drain(&mut self, slots: Range<usize>) -> Result<bool> {
-        let restarts = slots.len() > 1 && slots.start > index::READ;
-        let mut deadline = self.checkpoint.deadline;
-        if deadline == 0 {
-            if !restarts || !self.is_due(Word::Restarted)? {
-                return Ok(false);
-            }
-            deadline = self.storage.monotonic_nanos() + nanos(PATIENCE);
-            self.coordination.set(Word::HeldBack, deadline);
-        }
-        let gone = self.wait_for(slots, deadline)?;
-        if self.checkpoint.deadline == 0 {
-            self.coordination.set(Word::HeldBack, 0);
-        }
-        Ok(gone)
-    }
-
-    /// A reader waits while others are kept back; whether it did. It looks again then: what it was
-    /// about to read may be in the database by now.
-    pub(super) fn waits_to_read(&self) -> bool {
-        let mut waited = false;
-        loop {
-            let until = self.coordination.get(Word::HeldBack);
-            let now = self.storage.monotonic_nanos();
-            if until <= now || until > now + nanos(PATIENCE) {
-                return waited;
-            }
-            self.storage.sleep(PAUSE);
-            waited = true;
-        }
-    }
-
-    /// Whether `-wal` is long enough, and the last try long enough ago.
-    fn is_due(&mut self, word: Word) -> Result<bool> {
-        let mx_frame =
-            self.index.as_ref().and_then(Index::header).map_or(0, |header| header.mx_frame);
-        if mx_frame < self.settings.tuning.drain_frames {
+impl Checkpoint {
+    /// CKPT was taken: if `-wal` has `least` frames or more, WRITER is taken, too, so that no frame
+    /// comes behind what is copied. Whether it is drained.
+    pub fn begin_draining<S: Storage>(
+        &mut self,
+        index: &mut WalIndex<S>,
+        least: u32,
+        files: &Files<S>,
+    ) -> Result<bool> {
+        if !is_due(Word::Drained, index, least, files) {
             return Ok(false);
         }
-        let (last, now) = (self.coordination.get(word), self.storage.monotonic_nanos());
-        if last != 0 && last <= now && now - last < nanos(EVERY) {
+        let deadline = files.storage.monotonic_nanos() + nanos(PATIENCE);
+        let held = index.holds(index::WRITE);
+        if !held && !index.wait_for(WRITER, deadline, files)? {
             return Ok(false);
         }
-        self.coordination.set(word, now);
+        self.holds_writer = !held;
+        self.deadline = deadline;
+        files.shared.set(Word::HeldBack, deadline);
         Ok(true)
     }
 
-    fn wait_for(&mut self, slots: Range<usize>, deadline: u64) -> Result<bool> {
-        loop {
-            let Some(index) = &mut self.index else { return Ok(false) };
-            match index.lock(slots.clone(), LockKind::Exclusive, &self.coordination.file) {
-                Ok(()) => return Ok(true),
-                Err(Error::Busy) if self.storage.monotonic_nanos() < deadline => {}
-                Err(Error::Busy) => return Ok(false),
-                Err(error) => return Err(error),
-            }
-            self.storage.sleep(PAUSE);
+    /// CKPT is given up. Whether WRITER is to be so, too.
+    pub fn end_draining<S: Storage>(&mut self, files: &Files<S>) -> bool {
+        if std::mem::take(&mut self.deadline) == 0 {
+            return false;
         }
+        files.shared.set(Word::HeldBack, 0);
+        std::mem::take(&mut self.holds_writer)
+    }
+
+    /// Readers are in the way of `slots`: `-wal` is drained, or begun anew from `least` frames on.
+    /// Whether they have gone after all.
+    pub fn drain<S: Storage>(
+        &self,
+        slots: Range<usize>,
+        index: &mut WalIndex<S>,
+        least: u32,
+        files: &Files<S>,
+    ) -> Result<bool> {
+        let restarts = slots.len() > 1 && slots.start > index::READ;
+        let mut deadline = self.deadline;
+        if deadline == 0 {
+            if !restarts || !is_due(Word::Restarted, index, least, files) {
+                return Ok(false);
+            }
+            deadline = files.storage.monotonic_nanos() + nanos(PATIENCE);
+            files.shared.set(Word::HeldBack, deadline);
+        }
+        let gone = index.wait_for(slots, deadline, files)?;
+        if self.deadline == 0 {
+            files.shared.set(Word::HeldBack, 0);
+        }
+        Ok(gone)
     }
 }
 
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+/// A reader waits while others are kept back; whether it did. It looks again then: what it was
+/// about to read may be in the database by now.
+pub(crate) fn waits_to_read<S: Storage>(files: &Files<S>) -> bool {
+    let mut waited = false;
+    loop {
+        let until = files.shared.get(Word::HeldBack);
+        let now = files.storage.monotonic_nanos();
+        if until <= now || until > now + nanos(PATIENCE) {
+            return waited;
+        }
+        files.storage.sleep(PAUSE);
+        waited = true;
+    }
+}
+
+/// Whether `-wal` has `least` frames, and the last try was long enough ago.
+fn is_due<S: Storage>(word: Word, index: &WalIndex<S>, least: u32, files: &Files<S>) -> bool {
+    if index.header().map_or(0, |header| header.mx_frame) < least {
+        return false;
+    }
+    let (last, now) = (files.shared.get(word), files.storage.monotonic_nanos());
+    if last != 0 && last <= now && now - last < nanos(EVERY) {
+        return false;
+    }
+    files.shared.set(word, now);
+    true
 }

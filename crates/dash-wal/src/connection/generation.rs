@@ -6,7 +6,9 @@
 //! (WAL-8). Where the log can't be written that flush is all: the header is durable before any
 //! frame behind it, and commits go on in stock fashion (WAL-9).
 
+use crate::connection::files::Files;
 use crate::connection::state::Connection;
+use crate::connection::wal::Wal;
 use crate::context::{
     Generation, HeadContext, RecordContext, WAL_HEADER, page_of, salts_of, salts_word,
 };
@@ -19,45 +21,48 @@ use crate::stamp::Stamp;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_exact;
 use dash_engine::memory::zeros;
+use dash_log::head::State;
 use dash_log::record::WINDOW_START;
 use dash_log::session::{Means, open_log, with_log_waiting};
 use dash_storage::Storage;
+
+impl<S: Storage> Wal<S> {
+    /// What the database is like: all of the generation before was copied there. Not known where
+    /// that is not flushed, and need not be.
+    fn stamp(&mut self, files: &Files<S>) -> Result<Stamp> {
+        if files.shared.is(Word::DatabaseDirty) {
+            return Ok(Stamp::default());
+        }
+        let stamp = Stamp::read(&**files.database.file(), files.names.shown())?;
+        let durable = files.shared.durable();
+        let ours = durable.covers(files.shared.get(Word::Generation), 1);
+        let (true, Some(page)) = (ours, self.page_size(files)?) else { return Ok(stamp) };
+        let (wal, mut header) = (self.file(files)?, [0; FRAME_HEADER]);
+        let place = frame_offset(durable.frame, page);
+        let whole = wal.read_exact(&mut header, place);
+        if !whole.during(Operation::Read, files.names.shown_wal())? {
+            return Ok(stamp);
+        }
+        let last = FrameHeader::decode(&header).page;
+        let mut bytes = zeros(u64::from(page))?;
+        let at = u64::from(last.saturating_sub(1)) * u64::from(page);
+        let whole = read_exact(&**files.database.file(), &mut bytes, at);
+        match whole.during(Operation::Read, files.names.shown())? {
+            true => Ok(stamp.with_page(last, &bytes)),
+            // A commit has cut it off.
+            false => Ok(stamp),
+        }
+    }
+}
 
 impl<S: Storage> Connection<S> {
     /// SQLite is about to write a header. WRITER is held.
     pub(crate) fn begin_generation(&mut self, header: &[u8; WAL_HEADER]) -> Result<()> {
         // A checkpoint without flushes may have been what emptied the one before.
         self.flush_database_if_dirty()?;
-        let stamp = self.stamp()?;
-        self.statistics.generations += 1;
+        let stamp = self.wal.stamp(&self.files)?;
+        self.counters.own.generations += 1;
         with_log_waiting(self, |connection, leader| connection.begin_in_log(leader, header, stamp))
-    }
-
-    /// What the database is like: all of the generation before was copied there. Not known where
-    /// that is not flushed, and need not be.
-    fn stamp(&mut self) -> Result<Stamp> {
-        if self.coordination.is(Word::DatabaseDirty) {
-            return Ok(Stamp::default());
-        }
-        let stamp = Stamp::read(&**self.database.file(), self.names.shown())?;
-        let durable = self.coordination.durable();
-        let ours = durable.covers(self.coordination.get(Word::Generation), 1);
-        let (true, Some(page)) = (ours, self.page_size()?) else { return Ok(stamp) };
-        let (wal, mut header) = (self.wal()?, [0; FRAME_HEADER]);
-        let place = frame_offset(durable.frame, page);
-        let whole = wal.read_exact(&mut header, place);
-        if !whole.during(Operation::Read, self.names.shown_wal())? {
-            return Ok(stamp);
-        }
-        let last = FrameHeader::decode(&header).page;
-        let mut bytes = zeros(u64::from(page))?;
-        let at = u64::from(last.saturating_sub(1)) * u64::from(page);
-        let whole = read_exact(&**self.database.file(), &mut bytes, at);
-        match whole.during(Operation::Read, self.names.shown())? {
-            true => Ok(stamp.with_page(last, &bytes)),
-            // A commit has cut it off.
-            false => Ok(stamp),
-        }
     }
 
     fn begin_in_log(
@@ -66,8 +71,8 @@ impl<S: Storage> Connection<S> {
         header: &[u8; WAL_HEADER],
         stamp: Stamp,
     ) -> Result<()> {
-        let old = self.wal_header()?;
-        let c = &self.coordination;
+        let old = self.wal.header(&self.files)?;
+        let c = &self.files.shared;
         let session = c.is(Word::Session);
         let again = session && c.get(Word::Salts) == salts_word(header);
         if again && old.as_ref() == Some(header) {
@@ -93,7 +98,7 @@ impl<S: Storage> Connection<S> {
             self.flush_wal_file()?;
             (first, predecessor) = (u64::from(salt1), u64::from(before));
         }
-        let c = &self.coordination;
+        let c = &self.files.shared;
         // It tells generations apart, and counts nothing.
         let number = c.get(Word::Generation).wrapping_add(1);
         let generation = Generation {
@@ -106,11 +111,11 @@ impl<S: Storage> Connection<S> {
         let announces = session && !blank && !broken(Mutation::NoGenerationRecord);
         if !announces || !self.write_generation(leader, generation)? {
             // Nothing of it can be mistaken for what was there before: the first record says it.
-            let c = &self.coordination;
+            let c = &self.files.shared;
             c.set(Word::Window, 0);
             c.set(Word::HeaderNew, u64::from(!blank && !session));
         }
-        let c = &self.coordination;
+        let c = &self.files.shared;
         c.set(Word::FirstSalt, first);
         c.set(Word::Predecessor, predecessor);
         let [header_stamp, page_stamp] = stamp.words();
@@ -119,7 +124,7 @@ impl<S: Storage> Connection<S> {
         c.set(Word::Salts, salts_word(header));
         c.set(Word::Generation, number);
         c.set_durable(0);
-        self.page = None;
+        self.wal.page = None;
         Ok(())
     }
 
@@ -136,11 +141,11 @@ impl<S: Storage> Connection<S> {
         };
         let bytes = context.encode();
         for _ in 0..3 {
-            if self.coordination.get(Word::Writes) != 0 {
+            if self.files.shared.get(Word::Writes) != 0 {
                 self.session.skip_sequence();
                 self.flush_wal_file()?;
             }
-            let c = &self.coordination;
+            let c = &self.files.shared;
             let page = page_of(&generation.header);
             self.session.begin_record(leader, WINDOW_START, page, 0, &bytes)?;
             let oldest = c.get(Word::Window).checked_sub(1);
@@ -159,7 +164,7 @@ impl<S: Storage> Connection<S> {
                 }
                 Ok(None) => {
                     self.flush_wal_file()?;
-                    self.coordination.set(Word::Window, 0);
+                    self.files.shared.set(Word::Window, 0);
                 }
                 Err(Error::OutOfMemory) => return Err(Error::OutOfMemory),
                 Err(error) => {
@@ -177,11 +182,11 @@ impl<S: Storage> Connection<S> {
     /// generation could not be told from those of a file that lost its beginning.
     pub(crate) fn end_generation(&mut self) -> Result<()> {
         self.flush_database_if_dirty()?;
-        if self.coordination.is(Word::Session) {
+        if self.files.shared.is(Word::Session) {
             with_log_waiting(self, |connection, leader| connection.void_generation(leader))?;
         }
-        self.coordination.set(Word::Salts, 0);
-        self.coordination.set_durable(0);
+        self.files.shared.set(Word::Salts, 0);
+        self.files.shared.set_durable(0);
         Ok(())
     }
 
@@ -189,30 +194,44 @@ impl<S: Storage> Connection<S> {
     /// is void.
     pub(crate) fn void_generation(&mut self, leader: &mut Leader<S>) -> Result<()> {
         // Cut to nothing, it has been said already.
-        if self.coordination.get(Word::Salts) == 0 || broken(Mutation::NoEnd) {
+        if self.files.shared.get(Word::Salts) == 0 || broken(Mutation::NoEnd) {
             return Ok(());
         }
-        let salts = unpack(self.coordination.get(Word::Salts));
+        let salts = unpack(self.files.shared.get(Word::Salts));
         let mut header = [0; WAL_HEADER];
         header[16..20].copy_from_slice(&salts[0].to_be_bytes());
         header[20..24].copy_from_slice(&salts[1].to_be_bytes());
-        let context = HeadContext::Void(self.generation(&header));
+        let context = HeadContext::Void(self.files.shared.generation(&header));
         self.write_head(leader, &context)?;
         self.session.flush(leader)?;
-        self.coordination.set(Word::Window, 0);
-        self.coordination.set(Word::HeadVoid, 1);
+        self.files.shared.set(Word::Window, 0);
+        self.files.shared.set(Word::HeadVoid, 1);
         Ok(())
     }
 
     /// Takes that back, durably, once `-wal` has another header and what is behind it became
     /// durable without a record: its salts may be drawn, and look like older ones.
     pub(crate) fn take_back_void(&mut self, leader: &mut Leader<S>) -> Result<()> {
-        if !self.coordination.is(Word::HeadVoid) || !self.coordination.is(Word::Session) {
+        if !self.files.shared.is(Word::HeadVoid) || !self.files.shared.is(Word::Session) {
             return Ok(());
         }
         self.write_head(leader, &HeadContext::Nothing)?;
         self.session.flush(leader)?;
-        self.coordination.set(Word::HeadVoid, 0);
+        self.files.shared.set(Word::HeadVoid, 0);
         Ok(())
+    }
+
+    /// Says in the log's head that no record counts, and what that means for `-wal`. Not flushed.
+    pub(crate) fn write_head(
+        &mut self,
+        leader: &mut Leader<S>,
+        context: &HeadContext,
+    ) -> Result<()> {
+        open_log(self, leader)?;
+        let next = match context {
+            HeadContext::Closed { .. } => Some(self.files.shared.get(Word::Position)),
+            HeadContext::Nothing | HeadContext::Void(_) => None,
+        };
+        self.session.write_head(leader, State::Clean, next, context.encode())
     }
 }

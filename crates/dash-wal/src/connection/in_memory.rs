@@ -7,7 +7,9 @@
 //! (WAL-37).
 
 use crate::alive::in_memory_of;
+use crate::connection::files::Files;
 use crate::connection::state::Connection;
+use crate::connection::wal::Wal;
 use crate::index::{self, Index};
 use crate::memory::{Gate, InMemory};
 use crate::mutation::{Mutation, broken};
@@ -17,22 +19,110 @@ use dash_engine::locks::LockLevel;
 use dash_storage::{Directory, LockKind, Storage};
 use std::sync::Arc;
 
+impl<S: Storage> Wal<S> {
+    /// What this process has in memory; in a forked child that is nothing.
+    pub fn own_memory(&self) -> Option<Arc<InMemory<S>>> {
+        self.memory.clone().filter(|memory| memory.is(memory.id))
+    }
+
+    /// Brings `-wal`'s file up to date, if it was not deleted, and makes it durable, for everybody
+    /// to read.
+    pub fn write_memory_back(&mut self, memory: &InMemory<S>, files: &Files<S>) -> Result<()> {
+        let wal = self.find(files)?;
+        let Some(wal) = wal else { return Ok(()) };
+        self.flushes += 1;
+        let written = memory.wal.write_back(&wal, true);
+        if written.is_err() {
+            files.shared.set(Word::Poisoned, 1);
+        }
+        let bytes = written.during(Operation::Flush, files.names.shown_wal())?;
+        self.file_bytes += bytes as u64;
+        Ok(())
+    }
+
+    /// Under locking_mode=EXCLUSIVE, chosen before SQLite has read anything, the wal-index is a
+    /// connection's own.
+    pub fn refuse_exclusive(&self, files: &Files<S>) -> Result<()> {
+        match self.memory {
+            None => Ok(()),
+            Some(_) => Err(Error::CantOpen(format!(
+                "{} is open with dash_wal=memory, where locking_mode=EXCLUSIVE can be chosen once the database was read, and \
+                 not before: close this connection",
+                files.names.shown()
+            ))),
+        }
+    }
+
+    /// Nobody has the index any more: `-wal`'s file gets what it lacks, and stock SQLite may come
+    /// in.
+    fn settle_memory(
+        &mut self,
+        memory: &InMemory<S>,
+        gate: &mut Gate<S>,
+        files: &Files<S>,
+    ) -> Result<()> {
+        if gate.guard.is_none() {
+            return Ok(());
+        }
+        // Nobody has SHARED any more, which keeps a stock SQLite out that needs no index.
+        if !broken(Mutation::LeftInMemory) {
+            self.write_memory_back(memory, files)?;
+        }
+        let guard = gate.guard.take();
+        let_stock_in(guard, files)
+    }
+
+    /// This connection has given its index up. `deletes`: SQLite is about to delete `-wal`.
+    pub fn detach_memory(&mut self, deletes: bool, files: &Files<S>) -> Result<()> {
+        let Some(memory) = self.own_memory() else { return Ok(()) };
+        let mut gate = memory.gate();
+        gate.attached = gate.attached.saturating_sub(1);
+        match gate.attached > 0 || deletes {
+            true => Ok(()),
+            false => self.settle_memory(&memory, &mut gate, files),
+        }
+    }
+
+    /// `-wal` was to be deleted, and was not.
+    pub fn leave_memory(&mut self, files: &Files<S>) -> Result<()> {
+        let Some(memory) = self.own_memory() else { return Ok(()) };
+        let mut gate = memory.gate();
+        match gate.attached > 0 {
+            true => Ok(()),
+            false => self.settle_memory(&memory, &mut gate, files),
+        }
+    }
+
+    /// `-wal` was deleted, or is whole in its file, and nobody has the index. `alone`: this is the
+    /// last connection, though one may have gone without giving it up.
+    pub fn release_memory(&self, alone: bool, files: &Files<S>) -> Result<()> {
+        let Some(memory) = self.own_memory() else { return Ok(()) };
+        let mut gate = memory.gate();
+        if gate.attached > 0 && !alone {
+            return Ok(());
+        }
+        memory.wal.clear();
+        let guard = gate.guard.take();
+        let_stock_in(guard, files)
+    }
+}
+
 impl<S: Storage> Connection<S> {
     /// Has `-wal` and the index in memory from here on; nobody else has the database open.
     pub(crate) fn keep_in_memory(&mut self) {
         let len = self.settings.tuning.wal_in_memory;
-        let reserves = self.directory.keeps_order();
-        let memory = Arc::new(InMemory::new(self.storage.random(), len, reserves));
+        let reserves = self.files.directory.keeps_order();
+        let memory = Arc::new(InMemory::new(self.files.storage.random(), len, reserves));
         self.process.remember(&memory);
-        self.coordination.set(Word::InMemoryOf, u64::from(self.coordination.process));
-        self.coordination.set(Word::InMemory, memory.id);
-        self.memory = Some(memory);
+        self.files.shared.set(Word::InMemoryOf, u64::from(self.files.shared.process));
+        self.files.shared.set(Word::InMemory, memory.id);
+        self.wal.memory = Some(memory);
     }
 
     /// Joins others who have it so, or who have it in a file. `wanted`: as this one's options say.
     pub(crate) fn join_memory(&mut self, wanted: Option<bool>) -> Result<()> {
-        let (c, db) = (&self.coordination, self.names.shown());
-        let (id, wal) = (c.get(Word::InMemory), self.names.shown_wal());
+        let (c, db) = (&self.files.shared, self.files.names.shown());
+        let (id, wal) = (c.get(Word::InMemory), self.files.names.shown_wal());
         if id == 0 {
             return match wanted {
                 None | Some(false) => Ok(()),
@@ -41,8 +131,8 @@ impl<S: Storage> Connection<S> {
                 ))),
             };
         }
-        self.memory = self.process.remembered().filter(|memory| memory.is(id));
-        match self.memory {
+        self.wal.memory = self.process.remembered().filter(|memory| memory.is(id));
+        match self.wal.memory {
             Some(_) if wanted == Some(false) => Err(Error::Held(format!(
                 "{db} is open in this process with {wal} in memory: close it everywhere before it is opened with dash_wal=file"
             ))),
@@ -63,140 +153,59 @@ impl<S: Storage> Connection<S> {
             memory.index.clear();
         }
         gate.attached += 1;
-        let shown = self.names.shm.to_string_lossy().into_owned();
+        let shown = self.files.names.shm.to_string_lossy().into_owned();
         Ok(Index::in_memory(&memory.index, shown))
     }
 
     /// Takes what `-wal`'s file holds into memory, and keeps stock SQLite out from then on, also
     /// connections that survive this process (WAL-36).
     fn fill_memory(&mut self, memory: &InMemory<S>) -> Result<Index<S>> {
-        let (mut guard, is_first) = self.attach_index()?;
+        let (mut guard, is_first) = self.files.attach_index()?;
         if !is_first {
             return Err(Error::Busy);
         }
         // Who reads now would find pages in the database that are newer than its snapshot.
         let readers = index::READ..index::SLOTS;
-        match guard.lock(readers.clone(), LockKind::Exclusive, &self.coordination.file) {
-            Err(Error::Busy) => return Err(self.is_read()),
+        match guard.lock(readers.clone(), LockKind::Exclusive, &self.files.shared.file) {
+            Err(Error::Busy) => return Err(is_read(&self.files)),
             locked => locked?,
         }
         self.look_again(None)?;
         // What a kill takes from memory is in the log from the first commit on.
-        self.coordination.set(Word::StockFirst, 0);
-        let wal = self.find_wal()?;
-        memory.wal.load(wal.as_ref()).during(Operation::Read, self.names.shown_wal())?;
+        self.files.shared.set(Word::StockFirst, 0);
+        let wal = self.wal.find(&self.files)?;
+        memory.wal.load(wal.as_ref()).during(Operation::Read, self.files.names.shown_wal())?;
         guard.map_region(0, false)?;
-        self.sum_up_as_found(&guard)?;
+        self.wal.sum_up_as_found(&guard, &self.files)?;
         if !broken(Mutation::StockLetIn) {
             guard.forbid()?;
         }
-        guard.unlock(readers, &self.coordination.file)?;
+        guard.unlock(readers, &self.files.shared.file)?;
         guard.readmit()?;
         Ok(guard)
-    }
-
-    fn is_read(&self) -> Error {
-        Error::Held(format!(
-            "{} can't be taken into memory while a program on stock SQLite reads it: try again when that has ended its \
-             transaction",
-            self.names.shown()
-        ))
-    }
-
-    /// This connection has given its index up. `deletes`: SQLite is about to delete `-wal`.
-    pub(crate) fn detach_memory(&mut self, deletes: bool) -> Result<()> {
-        let Some(memory) = self.own_memory() else { return Ok(()) };
-        let mut gate = memory.gate();
-        gate.attached = gate.attached.saturating_sub(1);
-        match gate.attached > 0 || deletes {
-            true => Ok(()),
-            false => self.settle_memory(&memory, &mut gate),
-        }
-    }
-
-    /// `-wal` was to be deleted, and was not.
-    pub(crate) fn leave_memory(&mut self) -> Result<()> {
-        let Some(memory) = self.own_memory() else { return Ok(()) };
-        let mut gate = memory.gate();
-        match gate.attached > 0 {
-            true => Ok(()),
-            false => self.settle_memory(&memory, &mut gate),
-        }
-    }
-
-    /// Nobody has the index any more: `-wal`'s file gets what it lacks, and stock SQLite may come
-    /// in.
-    fn settle_memory(&mut self, memory: &InMemory<S>, gate: &mut Gate<S>) -> Result<()> {
-        if gate.guard.is_none() {
-            return Ok(());
-        }
-        // Nobody has SHARED any more, which keeps a stock SQLite out that needs no index.
-        if !broken(Mutation::LeftInMemory) {
-            self.write_memory_back(memory)?;
-        }
-        let guard = gate.guard.take();
-        self.let_stock_in(guard)
-    }
-
-    /// `-wal` was deleted, or is whole in its file, and nobody has the index. `alone`: this is the
-    /// last connection, though one may have gone without giving it up.
-    pub(crate) fn release_memory(&mut self, alone: bool) -> Result<()> {
-        let Some(memory) = self.own_memory() else { return Ok(()) };
-        let mut gate = memory.gate();
-        if gate.attached > 0 && !alone {
-            return Ok(());
-        }
-        memory.wal.clear();
-        let guard = gate.guard.take();
-        self.let_stock_in(guard)
-    }
-
-    /// What this process has in memory; in a forked child that is nothing.
-    pub(crate) fn own_memory(&self) -> Option<Arc<InMemory<S>>> {
-        self.memory.clone().filter(|memory| memory.is(memory.id))
-    }
-
-    /// Brings `-wal`'s file up to date, if it was not deleted, and makes it durable, for everybody
-    /// to read.
-    pub(crate) fn write_memory_back(&mut self, memory: &InMemory<S>) -> Result<()> {
-        let wal = self.find_wal()?;
-        let Some(wal) = wal else { return Ok(()) };
-        self.statistics.wal_flushes += 1;
-        let written = memory.wal.write_back(&wal, true);
-        if written.is_err() {
-            self.coordination.set(Word::Poisoned, 1);
-        }
-        let bytes = written.during(Operation::Flush, self.names.shown_wal())?;
-        self.statistics.wal_file_bytes += bytes as u64;
-        Ok(())
-    }
-
-    fn let_stock_in(&self, guard: Option<Index<S>>) -> Result<()> {
-        let Some(mut guard) = guard else { return Ok(()) };
-        guard.allow()?;
-        // A stock process may have opened `-shm` and not locked it yet: it would go on with a file
-        // of that name that nobody else has. It holds SHARED by then, so that EXCLUSIVE tells.
-        let nobody_opens = self.database.level() == LockLevel::Exclusive;
-        let delete = nobody_opens || broken(Mutation::IndexRemovedEarly);
-        guard.unmap(&*self.directory, &self.coordination.file, delete)
-    }
-
-    /// Under locking_mode=EXCLUSIVE, chosen before SQLite has read anything, the wal-index is a
-    /// connection's own.
-    pub(crate) fn refuse_exclusive(&self) -> Result<()> {
-        match self.memory {
-            None => Ok(()),
-            Some(_) => Err(Error::CantOpen(format!(
-                "{} is open with dash_wal=memory, where locking_mode=EXCLUSIVE can be chosen once the database was read, and \
-                 not before: close this connection",
-                self.names.shown()
-            ))),
-        }
     }
 
     /// Whether `-wal` is in memory.
     #[must_use]
     pub fn is_in_memory(&self) -> bool {
-        self.memory.is_some()
+        self.wal.memory.is_some()
     }
+}
+
+fn let_stock_in<S: Storage>(guard: Option<Index<S>>, files: &Files<S>) -> Result<()> {
+    let Some(mut guard) = guard else { return Ok(()) };
+    guard.allow()?;
+    // A stock process may have opened `-shm` and not locked it yet: it would go on with a file
+    // of that name that nobody else has. It holds SHARED by then, so that EXCLUSIVE tells.
+    let nobody_opens = files.database.level() == LockLevel::Exclusive;
+    let delete = nobody_opens || broken(Mutation::IndexRemovedEarly);
+    guard.unmap(&*files.directory, &files.shared.file, delete)
+}
+
+fn is_read<S: Storage>(files: &Files<S>) -> Error {
+    Error::Held(format!(
+        "{} can't be taken into memory while a program on stock SQLite reads it: try again when that has ended its \
+         transaction",
+        files.names.shown()
+    ))
 }

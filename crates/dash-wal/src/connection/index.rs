@@ -1,319 +1,268 @@
-//! The wal-index (`xShm*`): SQLite's memory, and its locks.
+//! The wal-index, as one connection has it: its locks, how long WRITER was waited for, and what its
+//! header says.
 
-use crate::connection::state::Connection;
-use crate::index::{self, Index};
+use crate::connection::files::Files;
+use crate::frames::Salts;
+use crate::index::{self, Index, IndexHeader, Inherited};
 use crate::mutation::{Mutation, broken};
-use crate::rights::explained;
 use crate::shared::coordination::Word;
-use crate::shared::locks::OPEN;
+use crate::shared::durable::pack;
+use crate::shared::entries::Told;
+use crate::shared::locks::REST;
+use crate::watch::GIVEN_UP;
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_log::session::{Means, commit};
 use dash_storage::{File, LockKind, Storage};
 use std::ops::Range;
-use std::ptr::NonNull;
 use std::time::Duration;
 
-/// Bytes of a region.
-const REGION: usize = 32 << 10;
+/// WRITER alone.
+pub(crate) const WRITER: Range<usize> = index::WRITE..index::WRITE + 1;
 
-/// For how long whoever attaches the index waits for others of dash that have it for themselves,
-/// and for somebody who closes and flushes.
-const SHORT_PATIENCE: Duration = Duration::from_millis(10);
+/// How often the header is read until it is whole.
+const LOOKS: usize = 1000;
+
+/// How long a header that is being written is waited for.
+const TORN: Duration = Duration::from_millis(5);
+
+/// How often it is looked at.
+const TORN_PAUSE: Duration = Duration::from_micros(50);
+
+/// For how long whoever wants WRITER or CKPT waits for somebody who comes to rest: longer than two
+/// flushes take on a slow device.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often it is tried.
-const PAUSE: Duration = Duration::from_micros(200);
+/// How often a lock is tried meanwhile.
+const PAUSE: Duration = Duration::from_micros(100);
 
-impl<S: Storage> Connection<S> {
-    /// The index, opened at its first use.
-    fn open_index(&mut self) -> Result<&mut Index<S>> {
-        if self.index.is_none()
-            && let Some(memory) = self.memory.clone()
-        {
-            self.index = Some(self.attach_memory(&memory)?);
-        }
-        if self.index.is_none() {
-            let (mut opened, is_first) = self.attach_index()?;
-            if is_first {
-                opened.map_region(0, false)?;
-                if self.look_again(opened.header())? {
-                    opened.void()?;
-                }
-                self.sum_up_as_found(&opened)?;
-                opened.readmit()?;
-            }
-            self.index = Some(opened);
-        }
-        self.index.as_mut().ok_or(Error::Busy)
+/// The wal-index, and what a connection knows of it.
+pub(crate) struct WalIndex<S: Storage> {
+    /// Since SQLite used it first.
+    pub open: Option<Index<S>>,
+    /// The one that SQLite knows from before a fork, until the one of now is in its place.
+    pub inherited: Option<Inherited<S>>,
+    /// WRITER was taken ahead of SQLite, by a sleep of its busy handler.
+    pub reserved: bool,
+    patience: Patience,
+    /// The checksum of the header when SQLite began to read.
+    read_header: Option<u64>,
+}
+
+/// How long WRITER was waited for, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Patience {
+    /// The first attempt that failed since it was had last; 0: none did.
+    since: u64,
+    /// The last one.
+    asked: u64,
+    /// How long it was, before it was had last.
+    waited: u64,
+    /// What [`Word::Rested`] was when somebody who came to rest was waited for in vain.
+    in_vain: Option<u64>,
+}
+
+impl<S: Storage> Default for WalIndex<S> {
+    fn default() -> Self {
+        let (patience, read_header) = (Patience::default(), None);
+        Self { open: None, inherited: None, reserved: false, patience, read_header }
+    }
+}
+
+impl<S: Storage> WalIndex<S> {
+    /// The header, where it is whole.
+    pub fn header(&self) -> Option<IndexHeader> {
+        self.open.as_ref().and_then(Index::header)
     }
 
-    /// Attaches to `-shm`. Whether nobody else of dash has it: then nobody at all gets in, until
-    /// [`Index::readmit`]. Else nobody of stock SQLite has written since they looked.
-    ///
-    /// # Errors
-    ///
-    /// `Busy` where a stock program writes; nobody is refused for somebody of dash who looks at
-    /// what it has found, or who closes ([`Self::rest_for_those_who_stay`]). Those of the files.
-    pub(crate) fn attach_index(&self) -> Result<(Index<S>, bool)> {
-        let (directory, name) = (&*self.directory, &self.names.shm);
-        let opened = Index::open(&self.storage, directory, name, &**self.database.file());
-        let mut opened = opened
-            .map_err(|error| explained(error, &self.storage, &self.session.path, &self.names))?;
-        let mut waited = Duration::ZERO;
-        loop {
-            match opened.exclude() {
-                Err(Error::Busy) => {}
-                excluded => return excluded.map(|()| (opened, true)),
-            }
-            match opened.readmit() {
-                Err(Error::Busy) => {}
-                shared => return shared.map(|()| (opened, false)),
-            }
-            let open = self.coordination.file.lock_conflict(OPEN, LockKind::Exclusive);
-            let closes = open.during(Operation::Lock, self.names.shown_coordination())?.is_some();
-            if waited >= if closes { PATIENCE } else { SHORT_PATIENCE } {
-                return Err(Error::Busy);
-            }
-            self.storage.sleep(PAUSE);
-            waited += PAUSE;
-        }
-    }
-
-    /// Goes on with the index of `old`, which came over `fork()` and is dead: SQLite keeps what it
-    /// knows of it.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::map_region`]; then `old` still has it.
-    pub fn inherit_index(&mut self, old: &mut Self) -> Result<()> {
-        if old.index.is_some() {
-            self.open_index()?;
-        }
-        // Not yet in its place in this process either, perhaps.
-        let dead = old.index.take().and_then(Index::inherit);
-        self.inherited = old.inherited.take().or(dead);
-        Ok(())
-    }
-
-    /// Memory of region `index`; with `extend` it is made if it is missing.
-    ///
-    /// # Errors
-    ///
-    /// `Busy` while a stock program writes; those of the file.
-    pub fn map_region(
-        &mut self,
-        index: usize,
-        size: usize,
-        extend: bool,
-    ) -> Result<Option<NonNull<u8>>> {
-        if size != REGION {
-            return Err(Error::Refused(format!(
-                "regions of the wal-index have {REGION} bytes, not {size}"
-            )));
-        }
-        self.open_index()?.map_region(index, extend)
+    /// Whether a slot is held, exclusively.
+    pub fn holds(&self, slot: usize) -> bool {
+        let held = self.open.as_ref().and_then(|index| index.held(slot));
+        held == Some(LockKind::Exclusive)
     }
 
     /// Takes slots.
-    ///
-    /// # Errors
-    ///
-    /// `Busy` while somebody is in the way.
-    pub fn index_lock(&mut self, slots: Range<usize>, kind: LockKind) -> Result<()> {
-        let writer = slots.contains(&index::WRITE) && kind == LockKind::Exclusive;
-        if writer && self.transaction.reserved {
-            self.transaction.reserved = false;
-            return Ok(());
+    pub fn lock(&mut self, slots: Range<usize>, kind: LockKind, files: &Files<S>) -> Result<()> {
+        let Some(index) = &mut self.open else { return Err(Error::Busy) };
+        index.lock(slots, kind, &files.shared.file)
+    }
+
+    /// Gives slots up.
+    pub fn unlock(&mut self, slots: Range<usize>, files: &Files<S>) -> Result<()> {
+        match &mut self.open {
+            Some(index) => index.unlock(slots, &files.shared.file),
+            None => Ok(()),
         }
-        if writer {
-            self.check_sound()?;
-            (self.transaction.pending, self.transaction.first) = (None, 0);
-        }
-        let reads = slots.start > index::READ && kind == LockKind::Shared;
-        if reads && self.coordination.is(Word::HeldBack) && self.waits_to_read() {
-            self.statistics.held_back += 1;
-            return Err(Error::Busy);
-        }
-        if reads && self.coordination.is(Word::Unsummed) {
-            // SQLite looks again at the header after this lock, and so it can begin to write.
-            self.try_sum_up_for_the_dead()?;
-        }
-        let mut got = self.try_slots(&slots, kind);
-        // SQLite asks for it where it finds no header.
-        if writer
-            && self.inherited.is_some()
-            && let Some(index) = &mut self.index
-            && let Err(error) = index.take_place_of(&mut self.inherited, got.is_ok())
-        {
-            index.unlock(slots, &self.coordination.file)?;
-            return Err(error);
-        }
-        let marks = slots.start > index::READ && kind == LockKind::Exclusive;
-        if marks && matches!(got, Err(Error::Busy)) && self.drain(slots.clone())? {
-            got = Ok(());
-        }
-        if writer {
-            got = got.and_then(|()| self.enter_writer(&slots));
-            match &got {
-                Ok(()) => {
-                    self.own.begin();
-                    self.coordination.set_writing(true);
-                    self.got_writer();
-                }
-                Err(_) => {
-                    self.statistics.busy += 1;
-                    self.missed_writer();
-                }
-            }
-        }
-        got?;
-        if slots.start == index::READ && kind == LockKind::Exclusive {
-            self.same_generation(&slots)?;
-        }
-        self.note_lock(&slots, kind);
-        if slots.contains(&index::CKPT) && kind == LockKind::Exclusive {
-            self.checkpoint.barrier = false;
-            self.checkpoint.generation = self.visible_generation();
-            if let Err(error) = self.begin_draining() {
-                self.index_unlock(slots)?;
-                return Err(error);
-            }
-            return Ok(());
-        }
-        // What is read under READ(0) is in the database, and so was made durable before.
-        if self.settings.durable_reads && slots.start > index::READ && kind == LockKind::Shared {
-            return self.wait_until_durable(slots);
-        }
-        Ok(())
     }
 
     /// Takes them, if nobody has them but somebody who comes to rest.
-    fn try_slots(&mut self, slots: &Range<usize>, kind: LockKind) -> Result<()> {
-        let rested = self.coordination.get(Word::Rested);
-        let Some(index) = &mut self.index else { return Err(Error::Busy) };
-        let got = index.lock(slots.clone(), kind, &self.coordination.file);
+    pub fn lock_past_rest(
+        &mut self,
+        slots: &Range<usize>,
+        kind: LockKind,
+        files: &Files<S>,
+    ) -> Result<()> {
+        let rested = files.shared.get(Word::Rested);
         let changes = kind == LockKind::Exclusive && slots.start <= index::CKPT;
-        match got {
-            Err(Error::Busy) if changes => self.past_rest(slots, rested),
+        match self.lock(slots.clone(), kind, files) {
+            Err(Error::Busy) if changes && self.open.is_some() => {
+                self.past_rest(slots, rested, files)
+            }
             got => got,
         }
     }
 
-    /// WRITER was taken: what a dead writer has left undone is done first, or it is given up.
-    fn enter_writer(&mut self, slots: &Range<usize>) -> Result<()> {
-        let summed = self.sum_up_for_the_dead();
-        if let (Err(_), Some(index)) = (&summed, &mut self.index) {
-            index.unlock(slots.clone(), &self.coordination.file)?;
+    /// An attempt to get slots has failed: makes it again, as long as it is for somebody who comes
+    /// to rest. Nobody is refused for that. `rested` is what [`Word::Rested`] was before it.
+    #[cold]
+    fn past_rest(&mut self, slots: &Range<usize>, mut rested: u64, files: &Files<S>) -> Result<()> {
+        let begun = files.storage.monotonic_nanos();
+        // Its process was stopped. A busy handler tries many times, and counts no time but its own.
+        let is_in_vain =
+            self.patience.in_vain == Some(rested) && !broken(Mutation::StoppedWaitedForAgain);
+        while !is_in_vain && meets_rest(rested, files)? {
+            rested = files.shared.get(Word::Rested);
+            match self.lock(slots.clone(), LockKind::Exclusive, files) {
+                Err(Error::Busy) => {}
+                other => return other,
+            }
+            let waited = files.storage.monotonic_nanos().saturating_sub(begun);
+            if waited >= nanos(PATIENCE) {
+                self.patience.in_vain = Some(rested);
+                break;
+            }
+            files.storage.sleep(PAUSE);
         }
-        summed
+        Err(Error::Busy)
     }
 
-    /// `dash_read=durable`: what is visible now is durable before it is read.
-    fn wait_until_durable(&mut self, slots: Range<usize>) -> Result<()> {
-        let waited = match self.visible_end() {
-            Ok(Some(end)) if end > 0 && self.wal.is_some() => commit(self, end, Means::Flush),
-            other => other.map(drop),
+    /// Takes slots that others may have until then.
+    pub fn wait_for(
+        &mut self,
+        slots: Range<usize>,
+        deadline: u64,
+        files: &Files<S>,
+    ) -> Result<bool> {
+        loop {
+            if self.open.is_none() {
+                return Ok(false);
+            }
+            match self.lock(slots.clone(), LockKind::Exclusive, files) {
+                Ok(()) => return Ok(true),
+                Err(Error::Busy) if files.storage.monotonic_nanos() < deadline => {}
+                Err(Error::Busy) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+            files.storage.sleep(PAUSE);
+        }
+    }
+
+    /// Whether somebody writes or copies pages: a flush would be for nothing.
+    pub fn is_somebody_at_work(&self, files: &Files<S>) -> Result<bool> {
+        let Some(index) = &self.open else { return Ok(false) };
+        index.is_taken(index::WRITE..index::CKPT + 1, &files.shared.file)
+    }
+
+    /// The salts in the header. It is torn while a writer writes it, for as long as that takes.
+    pub fn visible_generation(&self) -> Option<Salts> {
+        let index = self.open.as_ref()?;
+        let looks = std::iter::repeat_with(|| index.header()).take(LOOKS);
+        looks.flatten().next().map(|header| header.salts)
+    }
+
+    /// The last visible frame of this generation, with a checksum or without. `None`: the header
+    /// does not become whole.
+    pub fn end(&self, files: &Files<S>) -> Option<u32> {
+        let mut waited = Duration::ZERO;
+        loop {
+            if let Some(header) = self.open.as_ref()?.header() {
+                let ours = pack(header.salts) == files.shared.get(Word::Salts);
+                return Some(if ours { header.mx_frame } else { 0 });
+            }
+            if waited >= TORN {
+                return None;
+            }
+            files.storage.sleep(TORN_PAUSE);
+            waited += TORN_PAUSE;
+        }
+    }
+
+    /// The last frame that is visible and can be read back: one's own, and what came behind it.
+    pub fn end_of_round(&self, own: u32, files: &Files<S>) -> u32 {
+        if broken(Mutation::OwnFramesOnly) {
+            return own;
+        }
+        let c = &files.shared;
+        let ours = self.header().filter(|header| pack(header.salts) == c.get(Word::Salts));
+        ours.map_or(own, |header| c.summed_end(header.mx_frame).max(own))
+    }
+
+    /// An attempt at WRITER failed.
+    pub fn missed_writer(&mut self, files: &Files<S>) {
+        let now = files.storage.monotonic_nanos();
+        let Patience { since, asked, .. } = &mut self.patience;
+        if *since == 0 || now.saturating_sub(*asked) > GIVEN_UP {
+            *since = now;
+            files.shared.tell(Told::Waits, now);
+        }
+        *asked = now;
+        files.shared.tell(Told::Asked, now);
+    }
+
+    /// WRITER was had.
+    pub fn got_writer(&mut self, files: &Files<S>) {
+        let now = files.storage.monotonic_nanos();
+        let Patience { since, asked, .. } = self.patience;
+        let waited = match since != 0 && now.saturating_sub(asked) <= GIVEN_UP {
+            true => now - since,
+            false => 0,
         };
-        if waited.is_err() {
-            self.index_unlock(slots)?;
-        }
-        waited
+        self.patience = Patience { waited, ..Patience::default() };
+        files.shared.set_writing(true);
+        files.shared.tell(Told::Waits, 0);
+        files.shared.tell(Told::Writes, now);
     }
 
-    /// Gives slots up.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file.
-    pub fn index_unlock(&mut self, slots: Range<usize>) -> Result<()> {
-        let exclusive = |index: &Index<S>, slot| index.held(slot) == Some(LockKind::Exclusive);
-        let writer = slots.contains(&index::WRITE)
-            && self.index.as_ref().is_some_and(|index| exclusive(index, index::WRITE));
-        let mut told = Ok(());
-        // In a checkpoint SQLite has made the index anew: this generation is the one that it
-        // copies.
-        if writer && self.index.as_ref().is_some_and(|index| exclusive(index, index::CKPT)) {
-            self.checkpoint.generation = self.visible_generation();
-        }
-        if writer {
-            told = self.write_held().and_then(|()| self.tell_sums());
-            if let Some(index) = &self.index {
-                index.tell_apart(|| self.storage.random());
-            }
-            self.writer_released();
-            self.coordination.set(Word::Writing, 0);
-        } else if slots.start >= index::READ && slots.len() == 1 {
-            self.read_released();
-        }
-        if slots.contains(&index::CKPT) {
-            self.end_draining()?;
-        }
-        self.note_unlock(&slots);
-        if let Some(index) = &mut self.index {
-            index.unlock(slots, &self.coordination.file)?;
-        }
-        if writer {
-            self.coordination.wake_first()?;
-        }
-        told
+    /// How long it was waited for, in nanoseconds.
+    pub fn waited(&self) -> u64 {
+        self.patience.waited
     }
 
-    /// Takes WRITER ahead of SQLite, for its next attempt.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file.
-    pub fn try_writer(&mut self) -> Result<bool> {
-        if self.transaction.reserved {
-            return Ok(true);
+    /// Slots were taken.
+    pub fn note_lock(&mut self, slots: &Range<usize>, kind: LockKind, files: &Files<S>) {
+        let c = &files.shared;
+        if slots.contains(&index::CKPT) && kind == LockKind::Exclusive {
+            c.tell(Told::Checkpoints, files.storage.monotonic_nanos());
         }
-        if self.index.is_none() || self.coordination.is(Word::Poisoned) {
-            return Ok(false);
-        }
-        match self.index_lock(index::WRITE..index::WRITE + 1, LockKind::Exclusive) {
-            Ok(()) => {
-                self.transaction.reserved = true;
-                Ok(true)
-            }
-            Err(Error::Busy) => Ok(false),
-            Err(error) => Err(error),
+        if slots.start >= index::READ && kind == LockKind::Shared {
+            // SQLite gives the slot up again where this is not what it has read before.
+            self.read_header = self.open.as_ref().and_then(Index::header_sum);
+            c.tell(Told::ReadsSince, files.storage.monotonic_nanos());
+            c.tell(Told::Reads, slots.start as u64 + 1);
         }
     }
 
-    /// Gives it up, if SQLite has not come for it.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file.
-    pub fn release_writer(&mut self) -> Result<()> {
-        match std::mem::take(&mut self.transaction.reserved) {
-            true => self.index_unlock(index::WRITE..index::WRITE + 1),
-            false => Ok(()),
-        }
+    /// Whether somebody has committed since SQLite began to read.
+    pub fn is_outdated(&self) -> bool {
+        let Some(index) = &self.open else { return false };
+        self.read_header.is_some_and(|read| index.header_sum() != Some(read))
     }
+}
 
-    /// Gives the index up; with `delete` also its file, if nobody else has it.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file.
-    pub fn unmap(&mut self, delete: bool) -> Result<()> {
-        self.release_writer()?;
-        self.inherited = None;
-        if delete {
-            self.note_backfill();
-        }
-        // Nobody else may be left who knows of it (WAL-19).
-        let summed = match self.coordination.is(Word::Unsummed) && !broken(Mutation::LeftUnsummed) {
-            true => self.try_sum_up_for_the_dead(),
-            false => Ok(()),
-        };
-        match self.index.take() {
-            Some(index) => {
-                let unmapped = index.unmap(&*self.directory, &self.coordination.file, delete);
-                summed.and(unmapped).and(self.detach_memory(delete))
-            }
-            None => Ok(()),
-        }
+/// Whether somebody comes to rest now, or has since `rested` was read.
+fn meets_rest<S: Storage>(rested: u64, files: &Files<S>) -> Result<bool> {
+    let c = &files.shared;
+    if c.get(Word::Rested) != rested {
+        return Ok(true);
     }
+    if !c.is(Word::Resting) {
+        return Ok(false);
+    }
+    // The word of a dead one stays.
+    let holder = c.file.lock_conflict(REST, LockKind::Exclusive);
+    let lives = holder.during(Operation::Lock, files.names.shown_coordination())?.is_some();
+    Ok(lives || c.get(Word::Rested) != rested)
+}
+
+/// Nanoseconds of a time.
+pub(crate) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

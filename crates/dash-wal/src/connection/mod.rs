@@ -1,46 +1,50 @@
 //! A connection of SQLite's to a database in WAL mode.
 //!
-//! | file | owns |
+//! | part | file | what else it does |
+//! |---|---|---|
+//! | the database and what lies beside it | `files` | keeps stock SQLite out while there is a log |
+//! | `-wal` | `wal` | `backfill`: what a checkpoint has left in it; `in_memory`; `sums`: frames without checksums |
+//! | the wal-index | `index` | |
+//! | the write transaction | `transaction` | `said`: what it says of itself in the log |
+//! | the checkpoint | `checkpoint` | `drain`: readers and writers that overlap it |
+//!
+//! | file | what the parts do together |
 //! |---|---|
-//! | `state` | what a connection has |
+//! | `state` | the connection; what was chosen and counted |
 //! | `open`, `close` | its beginning and end |
-//! | `database` | the database's file |
-//! | `wal_file` | `-wal`, and what its calls tell of transactions |
-//! | `own` | the frames of the transaction in hand |
-//! | `said` | what commits say of themselves in the log |
-//! | `index` | the wal-index and its locks |
-//! | `durable` | what has to be durable, and when |
+//! | `database`, `wal_file`, `shm` | SQLite's calls on the three files |
+//! | `commit` | a commit, and what the log asks for it |
+//! | `barrier` | what must be durable before pages are copied |
 //! | `append` | frames into the log |
 //! | `carry` | statements in the place of frames |
-//! | `committed` | the database as of the newest commit |
 //! | `stock` | the way without the log: a flush of `-wal` |
-//! | `session` | what the log asks of this engine |
 //! | `generation` | a new header of `-wal` |
-//! | `backfill` | what a checkpoint has left in `-wal` |
-//! | `checkpoint` | what must be durable before pages are copied |
-//! | `drain` | checkpoints that readers and writers overlap |
+//! | `committed` | the database as of the newest commit |
 //! | `rest` | the end of a session while the database is open |
 //! | `watch` | who does what, for whoever looks |
 
 mod append;
 mod backfill;
+mod barrier;
 mod carry;
 mod checkpoint;
 mod close;
+mod commit;
 pub(crate) mod committed;
 mod database;
 mod drain;
-mod durable;
+pub(crate) mod files;
 mod generation;
 mod in_memory;
 mod index;
 pub(crate) mod open;
-mod own;
 pub(crate) mod rest;
 mod said;
-mod session;
+mod shm;
 pub(crate) mod state;
 mod stock;
-pub(crate) mod sums;
+mod sums;
+mod transaction;
+pub(crate) mod wal;
 mod wal_file;
 pub(crate) mod watch;

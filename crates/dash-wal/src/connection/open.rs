@@ -1,13 +1,16 @@
 //! Opening: the first opener recovers, a later one joins. All under the lock OPEN.
 
-use crate::connection::own::OwnFrames;
-use crate::connection::state::{Backfill, Checkpoint, Connection, Patience, Settings, Transaction};
+use crate::connection::checkpoint::Checkpoint;
+use crate::connection::files::Files;
+use crate::connection::index::WalIndex;
+use crate::connection::state::{Connection, Counters, Settings};
+use crate::connection::transaction::Transaction;
+use crate::connection::wal::Wal;
 use crate::database::DatabaseFile;
 use crate::index::IndexHeader;
 use crate::mounted;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
-use crate::notes::Saying;
 use crate::options::OpenOptions;
 use crate::process::{Frames, Process};
 use crate::recovery::Choice;
@@ -15,12 +18,10 @@ use crate::recovery::orphaned::orphaned;
 use crate::rights::explained;
 use crate::shared::coordination::{Coordination, Word};
 use crate::shared::locks::{ALIVE, OPEN};
-use crate::statistics::Statistics;
 use dash_engine::coordination::{OPEN_PATIENCE, Was, check_kept, check_owner, open_coordination};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::memory::{OPENING, headroom};
 use dash_engine::open::{ATTEMPTS, replaced};
-use dash_engine::totals::Told;
 use dash_log::session::{Counts, Place, Session, Strayed, place_log};
 use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
 use std::ffi::OsString;
@@ -88,47 +89,33 @@ impl<S: Storage> Connection<S> {
         }
         let (coordination, database) = opened?;
         let database = Arc::new(database);
-        let mut connection = Self {
+        let files = Files {
             storage: storage.clone(),
-            session: session_of(
-                storage,
-                directory_path,
-                (&directory, &names),
-                &database,
-                &coordination,
-                options,
-                process,
-            ),
-            database: DatabaseFile::new(database, &*db),
             directory,
+            path: directory_path.to_owned(),
+            database: DatabaseFile::new(database, &*db),
             names,
-            coordination,
-            index: None,
-            inherited: None,
-            wal: None,
-            memory: None,
-            page: None,
-            process: Arc::clone(process),
-            transaction: Transaction::default(),
-            own: OwnFrames::default(),
-            saying: Saying::default(),
             may_be_empty: true,
+            said_moved: false,
+            shared: coordination,
+        };
+        let mut connection = Self {
+            session: session_of(&files, options, process),
+            files,
+            wal: Wal::default(),
+            index: WalIndex::default(),
+            transaction: Transaction::default(),
             checkpoint: Checkpoint::default(),
-            backfill: Backfill::default(),
-            kept_wal: false,
-            patience: Patience::default(),
-            read_header: None,
+            process: Arc::clone(process),
             settings: Settings {
                 durability: options.durability,
                 barrier: options.barrier,
                 durable_reads: options.durable_reads,
                 rest: options.rest,
                 tuning: options.tuning,
+                executor: options.executor.clone(),
             },
-            executor: options.executor.clone(),
-            statistics: Statistics::default(),
-            told: Told::default(),
-            said_moved: false,
+            counters: Counters::default(),
         };
         Ok(connection.enter(was, choice, options)?.then_some(connection))
     }
@@ -137,11 +124,12 @@ impl<S: Storage> Connection<S> {
     /// coordination file.
     fn enter(&mut self, was: Was, choice: Choice, options: &OpenOptions) -> Result<bool> {
         let log = options.log.as_deref();
-        let name = Arc::clone(self.names.shown_coordination());
-        let file = &self.coordination.file;
+        let name = Arc::clone(self.files.names.shown_coordination());
+        let file = &self.files.shared.file;
         let alone = file.try_lock(ALIVE, LockKind::Exclusive).during(Operation::Lock, &name)?;
         if alone {
-            let (which, database) = (self.names.coordination_file(), self.database.file());
+            let (which, database) =
+                (self.files.names.coordination_file(), self.files.database.file());
             match was {
                 // Its users are gone, and what a lock alone has said counts no more.
                 Was::Used => return Ok(false),
@@ -150,10 +138,11 @@ impl<S: Storage> Connection<S> {
             }
             drop(file.copy_access(database));
             let recovered = self
+                .files
                 .refuse_beside(&options.kept_out_by)
                 .and_then(|()| self.recover_first(choice))
                 .and_then(|()| place_log(self, log)); // WAL-25, WAL-27
-            self.names.set_log(&self.session.place.names);
+            self.files.names.set_log(&self.session.place.names);
             if recovered.is_ok() && options.wal_in_memory == Some(true) {
                 self.keep_in_memory();
             }
@@ -163,26 +152,98 @@ impl<S: Storage> Connection<S> {
                 Err(Error::Io { operation, .. }) if operation != Operation::Open
             );
             if recovered.is_err() && was == Was::New && !is_marked {
-                drop(self.directory.unlink(&self.names.coordination));
+                drop(self.files.directory.unlink(&self.files.names.coordination));
             }
             recovered?;
         } else if choice == Choice::Ask && was == Was::Used {
-            self.join()?;
+            self.files.join()?;
             self.join_memory(options.wal_in_memory)?;
             self.session.join_log(log)?; // WAL-29
-            self.names.set_log(&self.session.place.names);
+            self.files.names.set_log(&self.session.place.names);
         } else {
             return Err(Error::Busy);
         }
-        let file = &self.coordination.file;
+        let file = &self.files.shared.file;
         if !file.try_lock(ALIVE, LockKind::Shared).during(Operation::Lock, &name)? {
             return Err(Error::Busy);
         }
-        self.coordination.register()?;
-        self.coordination.file.unlock(OPEN).during(Operation::Lock, &name)?;
+        self.files.shared.register()?;
+        self.files.shared.file.unlock(OPEN).during(Operation::Lock, &name)?;
         Ok(true)
     }
 
+    /// Finds the log: where a sign says, if there is one. What strayed is refused, unless somebody
+    /// has decided about it (WAL-26).
+    fn find_log(&mut self, choice: Choice) -> Result<()> {
+        let (place, storage) = (&mut self.session.place, &self.files.storage);
+        match place.follow(storage)? {
+            None if place.is_void() => place.forget(storage)?,
+            None => {}
+            Some(_) if choice == Choice::Discard => place.forget(storage)?,
+            Some(Strayed::Copied) if choice == Choice::Keep => place.keep_copied(storage)?,
+            Some(strayed) => return Err(place.refusal(strayed)),
+        }
+        self.files.names.set_log(&place.names);
+        Ok(())
+    }
+
+    /// Says what the connections of all processes share.
+    fn recover_first(&mut self, choice: Choice) -> Result<()> {
+        let life = self.files.shared.file.cache_life();
+        let left = self.files.shared.get(Word::CacheLife);
+        let same_life = self.files.shared.is_ours() && left != 0 && Some(left) == life;
+        let recovered =
+            self.find_log(choice).and_then(|()| self.recovery().recover(same_life, choice));
+        if matches!(recovered, Err(Error::Io { .. })) && !broken(Mutation::FailedRecoveryForgotten)
+        {
+            // Where a flush failed, what was written is in the cache, clean, and on no device: the
+            // next one to come has to know whose cache that is (WAL-11).
+            self.files.shared.claim_cache(life);
+        }
+        let recovered = recovered?;
+        self.files.shared.reset();
+        let id = self.files.database.file().id();
+        let own = self.files.shared.file.id().inode;
+        for (word, value) in [(Word::Device, id.device), (Word::Inode, id.inode), (Word::Own, own)]
+        {
+            self.files.shared.set(word, value);
+        }
+        for (word, value) in recovered.words() {
+            self.files.shared.set(word, value);
+        }
+        self.files.shared.validate(life);
+        Ok(())
+    }
+
+    /// Stock SQLite may have written since the database was opened, as nobody of dash had the
+    /// wal-index, whose header is `visible`. What is said of `-wal` is looked up again. Nobody else
+    /// writes it meanwhile. Whether the wal-index is to be made anew.
+    pub(crate) fn look_again(&mut self, visible: Option<IndexHeader>) -> Result<bool> {
+        let c = &self.files.shared;
+        let known = (c.get(Word::Salts), c.is(Word::Session));
+        let recovered = match known {
+            (_, true) => self.recovery().recover_alone(true, Choice::Ask, visible)?,
+            (salts, false) => {
+                let found = self.recovery().describe_as_found()?;
+                if found.salts == salts {
+                    return Ok(false);
+                }
+                found
+            }
+        };
+        let sequence = self.files.shared.get(Word::Sequence);
+        for (word, value) in recovered.words() {
+            self.files.shared.set(word, value);
+        }
+        self.files.shared.word(Word::Sequence).fetch_max(sequence, SeqCst);
+        for word in [Word::Session, Word::Window, Word::StockCommits, Word::HeaderNew] {
+            self.files.shared.set(word, 0);
+        }
+        Ok(recovered.is_index_behind)
+    }
+}
+
+impl<S: Storage> Files<S> {
     /// See [`OpenOptions::kept_out_by`] (WAL-22). Nobody can begin in another mode meanwhile, and
     /// what that one's last session says in the coordination file is still there.
     fn refuse_beside(&self, others: &[OsString]) -> Result<()> {
@@ -195,80 +256,11 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// Finds the log: where a sign says, if there is one. What strayed is refused, unless somebody
-    /// has decided about it (WAL-26).
-    fn find_log(&mut self, choice: Choice) -> Result<()> {
-        let (place, storage) = (&mut self.session.place, &self.storage);
-        match place.follow(storage)? {
-            None if place.is_void() => place.forget(storage)?,
-            None => {}
-            Some(_) if choice == Choice::Discard => place.forget(storage)?,
-            Some(Strayed::Copied) if choice == Choice::Keep => place.keep_copied(storage)?,
-            Some(strayed) => return Err(place.refusal(strayed)),
-        }
-        self.names.set_log(&place.names);
-        Ok(())
-    }
-
-    /// Says what the connections of all processes share.
-    fn recover_first(&mut self, choice: Choice) -> Result<()> {
-        let life = self.coordination.file.cache_life();
-        let left = self.coordination.get(Word::CacheLife);
-        let same_life = self.coordination.is_ours() && left != 0 && Some(left) == life;
-        let recovered = self.find_log(choice).and_then(|()| self.recover(same_life, choice));
-        if matches!(recovered, Err(Error::Io { .. })) && !broken(Mutation::FailedRecoveryForgotten)
-        {
-            // Where a flush failed, what was written is in the cache, clean, and on no device: the
-            // next one to come has to know whose cache that is (WAL-11).
-            self.coordination.claim_cache(life);
-        }
-        let recovered = recovered?;
-        self.coordination.reset();
-        let id = self.database.file().id();
-        let own = self.coordination.file.id().inode;
-        for (word, value) in [(Word::Device, id.device), (Word::Inode, id.inode), (Word::Own, own)]
-        {
-            self.coordination.set(word, value);
-        }
-        for (word, value) in recovered.words() {
-            self.coordination.set(word, value);
-        }
-        self.coordination.validate(life);
-        Ok(())
-    }
-
-    /// Stock SQLite may have written since the database was opened, as nobody of dash had the
-    /// wal-index, whose header is `visible`. What is said of `-wal` is looked up again. Nobody else
-    /// writes it meanwhile. Whether the wal-index is to be made anew.
-    pub(crate) fn look_again(&mut self, visible: Option<IndexHeader>) -> Result<bool> {
-        let c = &self.coordination;
-        let known = (c.get(Word::Salts), c.is(Word::Session));
-        let recovered = match known {
-            (_, true) => self.recover_alone(true, Choice::Ask, visible)?,
-            (salts, false) => {
-                let found = self.describe_as_found()?;
-                if found.salts() == salts {
-                    return Ok(false);
-                }
-                found
-            }
-        };
-        let sequence = self.coordination.get(Word::Sequence);
-        for (word, value) in recovered.words() {
-            self.coordination.set(word, value);
-        }
-        self.coordination.word(Word::Sequence).fetch_max(sequence, SeqCst);
-        for word in [Word::Session, Word::Window, Word::StockCommits, Word::HeaderNew] {
-            self.coordination.set(word, 0);
-        }
-        Ok(recovered.is_index_behind())
-    }
-
     fn join(&mut self) -> Result<()> {
-        if let Some(refusal) = self.coordination.refusal(self.names.shown()) {
+        if let Some(refusal) = self.shared.refusal(self.names.shown()) {
             return Err(refusal);
         }
-        let (id, c) = (self.database.file().id(), &self.coordination);
+        let (id, c) = (self.database.file().id(), &self.shared);
         match (c.get(Word::Device), c.get(Word::Inode)) == (id.device, id.inode) {
             true => Ok(()),
             false => Err(Error::CantOpen(format!(
@@ -344,21 +336,18 @@ fn may_be_opened<S: Storage>(
 
 /// What a connection knows of the log before anybody has looked: it lies beside the database.
 fn session_of<S: Storage>(
-    storage: &S,
-    path: &Path,
-    (home, names): (&Arc<S::Directory>, &Names),
-    database: &Arc<S::File>,
-    coordination: &Coordination<S::File>,
+    files: &Files<S>,
     options: &OpenOptions,
     process: &Process<S>,
 ) -> Session<S, Frames> {
+    let (names, database) = (&files.names, files.database.file());
     let wal = names.shown_wal();
     Session {
-        storage: storage.clone(),
-        path: path.to_owned(),
-        place: Place::beside(home, (**names).clone(), Some(database)),
+        storage: files.storage.clone(),
+        path: files.path.clone(),
+        place: Place::beside(&files.directory, (**names).clone(), Some(database)),
         leading: Arc::clone(&process.leading),
-        words: coordination.words(),
+        words: files.shared.words(),
         counts: Counts::default(),
         ring: options.tuning.ring_min..=options.tuning.ring_max,
         makes_elsewhere: options.log.is_some(),

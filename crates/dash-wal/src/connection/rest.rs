@@ -16,7 +16,7 @@
 
 use crate::connection::state::Connection;
 use crate::context::{salts_of, salts_word};
-use crate::index::{self, Index};
+use crate::index;
 use crate::mutation::{Mutation, broken};
 use crate::process::Leader;
 use crate::shared::coordination::Word;
@@ -32,13 +32,6 @@ use std::time::Duration;
 
 /// The slots that are held: WRITER and CKPT.
 const SLOTS: Range<usize> = index::WRITE..index::CKPT + 1;
-
-/// For how long whoever wants WRITER or CKPT waits for somebody who comes to rest: longer than two
-/// flushes take on a slow device.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How often it is tried.
-const PAUSE: Duration = Duration::from_micros(100);
 
 /// What became of an attempt to come to rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,14 +76,13 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of reading `-wal`'s header.
     pub fn newest(&mut self) -> Result<Option<Newest>> {
-        if self.wal.is_none() {
+        if self.wal.open.is_none() {
             return Ok(None);
         }
-        let header = self.index.as_ref().and_then(Index::header);
-        let Some(header) = header else { return Ok(None) };
+        let Some(header) = self.index.header() else { return Ok(None) };
         let (generation, salts) =
-            (self.coordination.get(Word::Generation), self.coordination.get(Word::Salts));
-        let found = self.wal_header()?.map_or(0, |found| salts_word(&found));
+            (self.files.shared.get(Word::Generation), self.files.shared.get(Word::Salts));
+        let found = self.wal.header(&self.files)?.map_or(0, |found| salts_word(&found));
         // Else somebody has died between a header and its first commit, or has `-wal` in hand.
         let is_one = match salts {
             0 => found == 0 && header.mx_frame == 0,
@@ -99,27 +91,11 @@ impl<S: Storage> Connection<S> {
         Ok(is_one.then_some(Newest { generation, salts, frame: header.mx_frame }))
     }
 
-    /// Says how long after its last commit the database is to come to rest.
-    pub fn set_rest(&mut self, rest: Option<Duration>) {
-        self.settings.rest = rest;
-    }
-
     /// How long after its last commit the database is to come to rest. `None`: it is at rest, or is
     /// not to come there.
     #[must_use]
     pub fn rests_after(&self) -> Option<Duration> {
         self.settings.rest.filter(|_| !self.is_at_rest())
-    }
-
-    /// Commits that come one by one are no beginning of more: forgets those before, if the last one
-    /// was long enough ago. The lock LOG is held, and the next one is about to be made durable.
-    pub(crate) fn forget_single_commits(&self) {
-        let Some(rest) = self.settings.rest else { return };
-        let (last, now) = (self.coordination.get(Word::StockAt), self.storage.monotonic_nanos());
-        let rest = u64::try_from(rest.as_nanos()).unwrap_or(u64::MAX);
-        if now.saturating_sub(last) >= rest {
-            self.coordination.set(Word::StockCommits, 0);
-        }
     }
 
     /// What the database waits for that is to come to rest.
@@ -132,7 +108,7 @@ impl<S: Storage> Connection<S> {
             RestState::AtRest
         } else if self.settings.rest.is_none() {
             RestState::Off
-        } else if self.is_in_commit() || self.is_somebody_at_work()? {
+        } else if self.is_in_commit() || self.index.is_somebody_at_work(&self.files)? {
             RestState::Writer
         } else if self.newest()?.is_none() {
             RestState::Unseen
@@ -144,7 +120,7 @@ impl<S: Storage> Connection<S> {
     /// Whether the log counts for nothing and nobody is fenced off.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
-        !self.coordination.is(Word::Session) && !self.coordination.is(Word::Fence)
+        self.files.shared.is_at_rest()
     }
 
     /// Brings the database to rest, unless somebody is at work; what `dash_rest` is about. Commits
@@ -155,13 +131,13 @@ impl<S: Storage> Connection<S> {
     /// `Poisoned` where `-wal` can't be flushed. After any other one the session goes on without
     /// its log until the next attempt, behind the name fence.
     pub fn come_to_rest(&mut self) -> Result<Rest> {
-        self.check_sound()?;
-        if let Some(index) = &mut self.index {
+        self.files.check_sound()?;
+        if let Some(index) = &mut self.index.open {
             // SQLite makes no call for which that would be done.
-            index.unlock_left(&self.coordination.file)?;
+            index.unlock_left(&self.files.shared.file)?;
         }
         if self.is_at_rest() {
-            self.coordination.set(Word::StockCommits, 0);
+            self.files.shared.set(Word::StockCommits, 0);
             return Ok(Rest::AtRest);
         }
         if self.is_in_commit() {
@@ -171,16 +147,16 @@ impl<S: Storage> Connection<S> {
             return Ok(Rest::Moved);
         }
         let Some(newest) = self.newest()? else { return Ok(Rest::NotNow) };
-        if self.is_somebody_at_work()? {
+        if self.index.is_somebody_at_work(&self.files)? {
             return Ok(Rest::NotNow);
         }
-        if self.summed_end(newest.frame) != newest.frame {
+        if self.files.shared.summed_end(newest.frame) != newest.frame {
             // What a dead writer has left is no valid frame yet (WAL-19).
             self.try_sum_up_for_the_dead()?;
             return Ok(Rest::NotNow);
         }
         if broken(Mutation::RestsUnfenced) {
-            self.lower_fence()?;
+            self.files.lower_fence(&mut self.session)?;
         }
         if !broken(Mutation::RestsUnflushed) {
             let flushed = self.flush_beside_leader();
@@ -188,38 +164,31 @@ impl<S: Storage> Connection<S> {
                 flushed?;
             }
         }
-        let name = Arc::clone(self.names.shown_coordination());
-        let alone = self.coordination.file.try_lock(REST, LockKind::Exclusive);
+        let name = Arc::clone(self.files.names.shown_coordination());
+        let alone = self.files.shared.file.try_lock(REST, LockKind::Exclusive);
         if !alone.during(Operation::Lock, &name)? {
             return Ok(Rest::NotNow);
         }
-        self.coordination.set(Word::Resting, 1);
+        self.files.shared.set(Word::Resting, 1);
         let rested = self.rest_as_only_one(newest);
-        self.coordination.word(Word::Rested).fetch_add(1, SeqCst);
-        self.coordination.set(Word::Resting, 0);
-        let woken = self.coordination.wake_first();
-        let released = self.coordination.file.unlock(REST).during(Operation::Lock, &name);
+        self.files.shared.word(Word::Rested).fetch_add(1, SeqCst);
+        self.files.shared.set(Word::Resting, 0);
+        let woken = self.files.shared.wake_first();
+        let released = self.files.shared.file.unlock(REST).during(Operation::Lock, &name);
         let rested = rested?;
         woken.and(released).map(|()| rested)
     }
 
     /// Whether this connection is in the middle of a commit: what it knows of that must stay.
     fn is_in_commit(&self) -> bool {
-        let writes = self.index.as_ref().is_none_or(|index| {
+        let writes = self.index.open.as_ref().is_none_or(|index| {
             index.held(index::WRITE).is_some() || index.held(index::CKPT).is_some()
         });
         writes || self.transaction.frame.is_some() || self.transaction.pending.is_some()
     }
 
-    /// Whether somebody writes or copies pages: a flush would be for nothing.
-    fn is_somebody_at_work(&self) -> Result<bool> {
-        let Some(index) = &self.index else { return Ok(false) };
-        index.is_taken(SLOTS, &self.coordination.file)
-    }
-
     fn rest_as_only_one(&mut self, newest: Newest) -> Result<Rest> {
-        let Some(index) = &mut self.index else { return Ok(Rest::NotNow) };
-        match index.lock(SLOTS, LockKind::Exclusive, &self.coordination.file) {
+        match self.index.lock(SLOTS, LockKind::Exclusive, &self.files) {
             Ok(()) => {}
             Err(Error::Busy) => return Ok(Rest::NotNow),
             Err(error) => return Err(error),
@@ -230,10 +199,7 @@ impl<S: Storage> Connection<S> {
             }
             connection.end_session(leader, newest.frame)
         });
-        let released = match &mut self.index {
-            Some(index) => index.unlock(SLOTS, &self.coordination.file),
-            None => Ok(()),
-        };
+        let released = self.index.unlock(SLOTS, &self.files);
         let rested = rested?.unwrap_or(Rest::NotNow);
         released.map(|()| rested)
     }
@@ -242,22 +208,25 @@ impl<S: Storage> Connection<S> {
     fn end_session(&mut self, leader: &mut Leader<S>, end: u32) -> Result<Rest> {
         // Somebody else's flush may have failed meanwhile; one's own proves nothing then.
         if !broken(Mutation::RestsAfterFailedFlush) {
-            self.check_sound()?;
+            self.files.check_sound()?;
         }
         self.flush_database_if_dirty()?;
-        if self.coordination.is(Word::Session) {
-            if let Some(header) = self.wal_header()? {
-                self.wal_is_flushed(salts_of(&header));
+        if self.files.shared.is(Word::Session) {
+            if let Some(header) = self.wal.header(&self.files)? {
+                self.files.shared.wal_is_flushed(salts_of(&header));
             }
-            self.wal()?.unseal().during(Operation::Flush, self.names.shown_wal())?;
-            self.coordination.set_durable(end);
+            self.wal
+                .file(&self.files)?
+                .unseal()
+                .during(Operation::Flush, self.files.names.shown_wal())?;
+            self.files.shared.set_durable(end);
             self.leave_log(leader)?;
             // Whoever comes to rest again and again has had too few commits for a log.
-            let few = self.coordination.get(Word::StockFirst);
-            self.coordination.set(Word::StockFirst, few.max(self.settings.tuning.short_session));
+            let few = self.files.shared.get(Word::StockFirst);
+            self.files.shared.set(Word::StockFirst, few.max(self.settings.tuning.short_session));
         }
         self.end_fence()?;
-        self.statistics.rests += 1;
+        self.counters.own.rests += 1;
         Ok(Rest::AtRest)
     }
 
@@ -266,54 +235,15 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn leave_log(&mut self, leader: &mut Leader<S>) -> Result<()> {
         if !broken(Mutation::RestsUnsaid) {
             // Whatever becomes of this process, no record counts behind a head that is clean.
-            self.coordination.set(Word::WithoutLog, 1);
+            self.files.shared.set(Word::WithoutLog, 1);
         }
-        self.write_head(leader, &self.closed())?;
+        self.write_head(leader, &self.files.shared.closed())?;
         self.session.flush(leader)?;
         for word in
             [Word::Window, Word::HeadVoid, Word::StockCommits, Word::Session, Word::WithoutLog]
         {
-            self.coordination.set(word, 0);
+            self.files.shared.set(word, 0);
         }
         Ok(())
-    }
-
-    /// An attempt to get slots has failed: makes it again, as long as it is for somebody who comes
-    /// to rest. Nobody is refused for that. `rested` is what [`Word::Rested`] was before it.
-    pub(super) fn past_rest(&mut self, slots: &Range<usize>, mut rested: u64) -> Result<()> {
-        let begun = self.storage.monotonic_nanos();
-        // Its process was stopped. A busy handler tries many times, and counts no time but its own.
-        let is_in_vain =
-            self.patience.in_vain == Some(rested) && !broken(Mutation::StoppedWaitedForAgain);
-        while !is_in_vain && self.meets_rest(rested)? {
-            rested = self.coordination.get(Word::Rested);
-            let Some(index) = &mut self.index else { break };
-            match index.lock(slots.clone(), LockKind::Exclusive, &self.coordination.file) {
-                Err(Error::Busy) => {}
-                other => return other,
-            }
-            let waited = self.storage.monotonic_nanos().saturating_sub(begun);
-            if waited >= u64::try_from(PATIENCE.as_nanos()).unwrap_or(u64::MAX) {
-                self.patience.in_vain = Some(rested);
-                break;
-            }
-            self.storage.sleep(PAUSE);
-        }
-        Err(Error::Busy)
-    }
-
-    /// Whether somebody comes to rest now, or has since `rested` was read.
-    fn meets_rest(&self, rested: u64) -> Result<bool> {
-        let c = &self.coordination;
-        if c.get(Word::Rested) != rested {
-            return Ok(true);
-        }
-        if !c.is(Word::Resting) {
-            return Ok(false);
-        }
-        // The word of a dead one stays.
-        let holder = c.file.lock_conflict(REST, LockKind::Exclusive);
-        let lives = holder.during(Operation::Lock, self.names.shown_coordination())?.is_some();
-        Ok(lives || c.get(Word::Rested) != rested)
     }
 }

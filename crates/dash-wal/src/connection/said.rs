@@ -3,58 +3,62 @@
 
 use crate::annotation::{Room, Said, annotation};
 use crate::connection::state::Connection;
+use crate::connection::transaction::Transaction;
 use crate::execute::Runner;
-use crate::frames::{FRAME_HEADER, FrameHeader, frame_size};
+use crate::frames::{FRAME_HEADER, FrameHeader, frame_size, is_unsummed};
 use crate::mutation::{Mutation, broken};
-use crate::notes::{Frame, Intended};
+use crate::notes::{Frame, Intended, Notes};
 use crate::process::Leader;
-use crate::shared::coordination::Word;
+use crate::shared::coordination::{Coordination, Word};
 use dash_engine::error::{Error, Result};
 use dash_log::format::LINE;
 use dash_log::record::ANNOTATION_MAX;
-use dash_storage::Storage;
+use dash_storage::{File, Storage};
 
 /// Bytes that an annotation may take in a log of lines, which have little slack.
 const IN_LINES: usize = 256;
 
+impl Transaction {
+    /// The last frame of a transaction is written. One without a checksum is written once more.
+    pub fn note_said<F: File>(
+        &mut self,
+        number: u32,
+        header: &[u8; FRAME_HEADER],
+        notes: &Notes,
+        c: &Coordination<F>,
+    ) {
+        let Some(said) = self.saying.next.take() else { return };
+        self.unsay(notes);
+        if is_unsummed(header) {
+            return;
+        }
+        let durable = c.durable();
+        let is_ours = durable.covers(c.get(Word::Generation), 0);
+        let durable = if is_ours { durable.frame } else { 0 };
+        let frame = (number, *header);
+        notes.add(frame, self.first, durable, said);
+        self.saying.noted = Some(frame);
+    }
+
+    /// It was rolled back, with its last frame in `-wal`.
+    pub fn unsay(&mut self, notes: &Notes) {
+        if let Some(frame) = self.saying.noted.take() {
+            notes.withdraw(frame);
+        }
+    }
+}
+
 impl<S: Storage> Connection<S> {
     /// The process that it is of: a connection that goes on in a forked child is another one.
     pub fn process_id(&self) -> u32 {
-        self.coordination.process
+        self.files.shared.process
     }
 
     /// Something is to be said in the log of the transaction whose last frame is written next;
     /// `full`: it may make the record longer; `runner`: its statements may carry it, as they
     /// provably come to the same pages when that runs them again. Nothing fails for it.
     pub fn say(&mut self, said: Said, full: bool, runner: Option<Runner>) {
-        self.saying.next = Some(Intended { said, full, runner });
-    }
-
-    /// The last frame of a transaction is written. One without a checksum is written once more.
-    pub(crate) fn note_said(&mut self, number: u32, header: &[u8; FRAME_HEADER], unsummed: bool) {
-        let Some(said) = self.saying.next.take() else { return };
-        self.unsay();
-        if unsummed {
-            return;
-        }
-        let durable = self.coordination.durable();
-        let is_ours = durable.covers(self.coordination.get(Word::Generation), 0);
-        let durable = if is_ours { durable.frame } else { 0 };
-        let frame = (number, *header);
-        self.process.notes.add(frame, self.transaction.first, durable, said);
-        self.saying.noted = Some(frame);
-    }
-
-    /// The transaction is committed.
-    pub(crate) fn stand_by_it(&mut self) {
-        self.saying.noted = None;
-    }
-
-    /// It was rolled back, with its last frame in `-wal`.
-    pub(crate) fn unsay(&mut self) {
-        if let Some(frame) = self.saying.noted.take() {
-            self.process.notes.withdraw(frame);
-        }
+        self.transaction.saying.next = Some(Intended { said, full, runner });
     }
 
     /// Puts what is said of the transactions in it into the record that was built of the frames
@@ -66,10 +70,10 @@ impl<S: Storage> Connection<S> {
         if broken(Mutation::AnnotationAddsBlocks) {
             items.iter_mut().for_each(|(_, _, full)| *full = true);
         }
-        self.coordination.set(Word::Said, 1);
+        self.files.shared.set(Word::Said, 1);
         leader.builder.slack(log.block())?;
         let block = usize::try_from(log.block()).map_err(|_| Error::OutOfMemory)?;
-        let quarter = usize::try_from(self.coordination.get(Word::Ring) / 4);
+        let quarter = usize::try_from(self.files.shared.get(Word::Ring) / 4);
         let room = Room {
             record: leader.builder.len(),
             block,

@@ -11,10 +11,14 @@
 //! takes such frames for what they will be, and whoever gets WRITER after their writer's death does
 //! what that one has left undone.
 
-use crate::connection::state::{CommitFrame, Connection};
+use crate::connection::files::Files;
+use crate::connection::index::WRITER;
+use crate::connection::state::Connection;
+use crate::connection::transaction::CommitFrame;
+use crate::connection::wal::Wal;
 use crate::frames::{
-    Checksum, FRAME_HEADER, FrameHeader, Prefix, WalHeader, checksum, frame_offset, frame_size,
-    valid_prefix,
+    Checksum, FRAME_HEADER, FrameHeader, Prefix, SALTS, WalHeader, checksum, frame_offset,
+    frame_size, is_unsummed, valid_prefix,
 };
 use crate::index::{self, Index};
 use crate::mutation::{Mutation, broken};
@@ -26,12 +30,106 @@ use dash_engine::memory::zeros;
 use dash_storage::{LockKind, Storage};
 use std::sync::Arc;
 
-/// Where the salts are in a frame's header; the checksum follows.
-const SALTS: usize = 8;
+impl<S: Storage> Wal<S> {
+    /// `last`, or the frame before, where that is not written to its end. With `psow=0` SQLite
+    /// pads a sector: it writes the last frame again, asks for the flush in the middle of that, and
+    /// goes on, with checksums on top of those that it had (wal.c `sqlite3WalFrames`).
+    fn last_whole(&self, last: u32, written_to: u64) -> u32 {
+        let Some((_, page)) = self.page else { return last };
+        let is_whole = written_to >= frame_offset(last + 1, page);
+        if is_whole { last } else { last - 1 }
+    }
 
-/// Whether a frame's header is to get its salts and its checksum later.
-pub(crate) fn is_unsummed(header: &[u8; FRAME_HEADER]) -> bool {
-    header[SALTS..].iter().all(|&byte| byte == 0)
+    /// Whether any of these frames has no salts.
+    fn lacks_sums(&self, first: u32, last: CommitFrame, files: &Files<S>) -> Result<bool> {
+        let (Some(page), name) = (self.page.map(|(_, page)| page), files.names.shown_wal()) else {
+            return Ok(false);
+        };
+        let mut header = [0; FRAME_HEADER];
+        for number in first..=last.number {
+            let whole = self.file(files)?.read_exact(&mut header, frame_offset(number, page));
+            if whole.during(Operation::Read, name)? && is_unsummed(&header) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Sums these frames up, on top of the one before; the checksum of the last one.
+    fn sum_up_from(&mut self, first: u32, last: u32, files: &Files<S>) -> Result<Checksum> {
+        let name = Arc::clone(files.names.shown_wal());
+        let header = self.header(files)?;
+        let header = header.map(|bytes| WalHeader::decode(&bytes, &name)).transpose()?.flatten();
+        let header = header.ok_or_else(|| files.strange("it has no header"))?;
+        let page = header.page_size;
+        let len = usize::try_from(frame_size(page)).map_err(|_| Error::OutOfMemory)?;
+        let mut frame = zeros(len as u64)?;
+        let wal = self.file(files)?;
+        let mut sums = header.checksum;
+        if first > 1 {
+            let mut before = [0; FRAME_HEADER];
+            wal.read_exact(&mut before, frame_offset(first - 1, page))
+                .during(Operation::Read, &name)?;
+            sums = FrameHeader::decode(&before).checksum;
+        }
+        for number in first..=last {
+            let at = frame_offset(number, page);
+            if !wal.read_exact(&mut frame, at).during(Operation::Read, &name)? {
+                return Err(files.strange("it is shorter than the index says"));
+            }
+            sums = checksum(header.order, &frame[..SALTS], sums);
+            sums = checksum(header.order, &frame[FRAME_HEADER..], sums);
+            let numbers = [header.salts[0], header.salts[1], sums[0], sums[1]];
+            for (place, number) in frame[SALTS..FRAME_HEADER].chunks_exact_mut(4).zip(numbers) {
+                place.copy_from_slice(&number.to_be_bytes());
+            }
+            wal.write_at(&frame[..FRAME_HEADER], at).during(Operation::Write, &name)?;
+        }
+        self.spoil_own(files)?;
+        Ok(sums)
+    }
+    /// Does both where nobody of dash is left to know of it, and stock SQLite, which may be such a
+    /// version itself, has kept the wal-index `found`. Nobody else writes meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Those of `-wal`.
+    pub(crate) fn sum_up_as_found(&mut self, found: &Index<S>, files: &Files<S>) -> Result<()> {
+        let Some(visible) = found.header().filter(|_| self.open.is_some()) else { return Ok(()) };
+        let (end, name) = (visible.mx_frame, Arc::clone(files.names.shown_wal()));
+        let wal = self.find(files)?;
+        let Some(wal) = wal.filter(|_| end > 0 && !broken(Mutation::FoundUnsummed)) else {
+            return Ok(());
+        };
+        let header = WalHeader::read(&wal, &name)?;
+        let Some(header) = header.filter(|header| header.salts == visible.salts) else {
+            return Ok(());
+        };
+        let frame = |number: u32| {
+            let (mut bytes, at) = ([0; FRAME_HEADER], frame_offset(number, header.page_size));
+            let whole = read_exact(&wal, &mut bytes, at).during(Operation::Read, &name)?;
+            Ok(whole.then_some(bytes))
+        };
+        // Recovery has walked through what it calls durable.
+        let c = &files.shared;
+        let is_known = pack(visible.salts) == c.get(Word::Salts) && c.is_durable(end);
+        let last = match is_known {
+            true => end,
+            false => valid_prefix(&wal, &header, Prefix::before_all(&header), &name)?.last,
+        };
+        let sums = match (last < end, frame((last + 1).min(end))?, frame(end)?) {
+            (false, _, Some(bytes)) => FrameHeader::decode(&bytes).checksum,
+            (true, Some(first), Some(_)) if is_unsummed(&first) => {
+                self.sum_up_from(last + 1, end, files)?
+            }
+            // It was cut, or another program has written it.
+            _ => return Ok(()),
+        };
+        if sums != visible.frame_checksum {
+            found.set_frame_checksum(end, sums);
+        }
+        Ok(())
+    }
 }
 
 impl<S: Storage> Connection<S> {
@@ -49,55 +147,26 @@ impl<S: Storage> Connection<S> {
         if first == 0 {
             return Ok(());
         }
-        let end = self.last_whole(last.number);
+        let end = self.wal.last_whole(last.number, self.transaction.written_to);
         if let Some((upto, _)) = self.transaction.sums {
             if upto < end {
-                self.transaction.sums = Some((end, self.sum_up_from(upto + 1, end)?));
+                self.transaction.sums =
+                    Some((end, self.wal.sum_up_from(upto + 1, end, &self.files)?));
             }
             return Ok(());
         }
-        if !self.lacks_sums(self.transaction.summed, last)? {
+        if !self.wal.lacks_sums(self.transaction.summed, last, &self.files)? {
             return Ok(());
         }
-        if self.index.is_none() {
+        if self.index.open.is_none() {
             return Err(Error::Refused(format!(
                 "{}: this version of SQLite has lost the checksums of the transaction, which rolled back a savepoint: do it \
                  once more without PRAGMA locking_mode=EXCLUSIVE, or with a larger PRAGMA cache_size",
-                self.names.shown_wal()
+                self.files.names.shown_wal()
             )));
         }
-        self.transaction.sums = Some((end, self.sum_up_from(first, end)?));
+        self.transaction.sums = Some((end, self.wal.sum_up_from(first, end, &self.files)?));
         Ok(())
-    }
-
-    /// `last`, or the frame before, where that is not written to its end. With `psow=0` SQLite
-    /// pads a sector: it writes the last frame again, asks for the flush in the middle of that, and
-    /// goes on, with checksums on top of those that it had (wal.c `sqlite3WalFrames`).
-    fn last_whole(&self, last: u32) -> u32 {
-        let Some((_, page)) = self.page else { return last };
-        let is_whole = self.transaction.written_to >= frame_offset(last + 1, page);
-        if is_whole { last } else { last - 1 }
-    }
-
-    /// Frame `number`, of which this is said, was written without salts and checksum.
-    pub(crate) fn note_unsummed(&mut self, number: u32) {
-        let known = self.transaction.unsummed;
-        let t = &mut self.transaction;
-        (t.unsummed, t.summed) = match known {
-            0 => (number, number),
-            _ => (known.min(number), t.summed.min(number)),
-        };
-        if known == 0 && self.index.is_some() {
-            self.coordination.set(Word::Unsummed, u64::from(self.transaction.first));
-        }
-    }
-
-    /// Frame `number` was written with both: SQLite goes through such frames in their order.
-    pub(crate) fn note_summed(&mut self, number: u32) {
-        let t = &mut self.transaction;
-        if t.unsummed != 0 && t.summed == number {
-            t.summed += 1;
-        }
     }
 
     /// Tells the index. Its writers continue from the checksum there.
@@ -108,15 +177,16 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn tell_sums(&mut self) -> Result<()> {
         self.sum_up()?;
         // The header of a frame that pads a sector may have come in two parts, which nobody noted.
-        let end = self.index.as_ref().and_then(Index::header).map_or(0, |header| header.mx_frame);
+        let end = self.index.header().map_or(0, |header| header.mx_frame);
         if let Some((upto, _)) = self.transaction.sums.filter(|(upto, _)| *upto < end) {
-            self.transaction.sums = Some((end, self.sum_up_from(upto + 1, end)?));
+            self.transaction.sums = Some((end, self.wal.sum_up_from(upto + 1, end, &self.files)?));
         }
-        if let (Some((last, sums)), Some(index)) = (self.transaction.sums.take(), &self.index) {
+        if let (Some((last, sums)), Some(index)) = (self.transaction.sums.take(), &self.index.open)
+        {
             index.set_frame_checksum(last, sums);
         }
         if std::mem::take(&mut self.transaction.unsummed) != 0 {
-            self.coordination.set(Word::Unsummed, 0);
+            self.files.shared.set(Word::Unsummed, 0);
         }
         Ok(())
     }
@@ -127,21 +197,21 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of `-wal`.
     pub(crate) fn sum_up_for_the_dead(&mut self) -> Result<()> {
-        let first = u32::try_from(self.coordination.get(Word::Unsummed)).unwrap_or(0);
-        if first == 0 || self.wal.is_none() || broken(Mutation::DeadLeftUnsummed) {
+        let first = u32::try_from(self.files.shared.get(Word::Unsummed)).unwrap_or(0);
+        if first == 0 || self.wal.open.is_none() || broken(Mutation::DeadLeftUnsummed) {
             return Ok(());
         }
         // Where there is none SQLite is about to make it anew, of the frames that are valid.
-        let Some(header) = self.index.as_ref().and_then(Index::header) else { return Ok(()) };
+        let Some(header) = self.index.header() else { return Ok(()) };
         // What is not visible is going to be written over.
         let is_visible = header.mx_frame >= first;
-        if is_visible && pack(header.salts) == self.coordination.get(Word::Salts) {
-            let sums = self.sum_up_from(first, header.mx_frame)?;
-            if let Some(index) = &self.index {
+        if is_visible && pack(header.salts) == self.files.shared.get(Word::Salts) {
+            let sums = self.wal.sum_up_from(first, header.mx_frame, &self.files)?;
+            if let Some(index) = &self.index.open {
                 index.set_frame_checksum(header.mx_frame, sums);
             }
         }
-        self.coordination.set(Word::Unsummed, 0);
+        self.files.shared.set(Word::Unsummed, 0);
         Ok(())
     }
 
@@ -151,126 +221,21 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of `-wal`.
     pub(crate) fn try_sum_up_for_the_dead(&mut self) -> Result<()> {
-        let writer = index::WRITE..index::WRITE + 1;
-        let Some(index) = &mut self.index else { return Ok(()) };
-        if self.transaction.unsummed != 0 {
-            // It is one's own transaction, and not at its end.
+        // Not one's own transaction, before its end.
+        if self.index.open.is_none() || self.transaction.unsummed != 0 {
             return Ok(());
         }
-        if index.held(index::WRITE).is_some() {
+        if self.index.holds(index::WRITE) {
             return self.sum_up_for_the_dead();
         }
-        match index.lock(writer.clone(), LockKind::Exclusive, &self.coordination.file) {
+        match self.index.lock(WRITER, LockKind::Exclusive, &self.files) {
             Ok(()) => {}
             Err(Error::Busy) => return Ok(()),
             Err(error) => return Err(error),
         }
         let summed = self.sum_up_for_the_dead();
-        if let Some(index) = &mut self.index {
-            index.unlock(writer, &self.coordination.file)?;
-        }
-        self.coordination.wake_first()?;
+        self.index.unlock(WRITER, &self.files)?;
+        self.files.shared.wake_first()?;
         summed
-    }
-
-    /// Does both where nobody of dash is left to know of it, and stock SQLite, which may be such a
-    /// version itself, has kept the wal-index `found`. Nobody else writes meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// Those of `-wal`.
-    pub(crate) fn sum_up_as_found(&mut self, found: &Index<S>) -> Result<()> {
-        let Some(visible) = found.header().filter(|_| self.wal.is_some()) else { return Ok(()) };
-        let (end, name) = (visible.mx_frame, Arc::clone(self.names.shown_wal()));
-        let wal = self.find_wal()?;
-        let Some(wal) = wal.filter(|_| end > 0 && !broken(Mutation::FoundUnsummed)) else {
-            return Ok(());
-        };
-        let header = WalHeader::read(&wal, &name)?;
-        let Some(header) = header.filter(|header| header.salts == visible.salts) else {
-            return Ok(());
-        };
-        let frame = |number: u32| {
-            let (mut bytes, at) = ([0; FRAME_HEADER], frame_offset(number, header.page_size));
-            let whole = read_exact(&wal, &mut bytes, at).during(Operation::Read, &name)?;
-            Ok(whole.then_some(bytes))
-        };
-        // Recovery has walked through what it calls durable.
-        let c = &self.coordination;
-        let is_known = pack(visible.salts) == c.get(Word::Salts) && c.is_durable(end);
-        let last = match is_known {
-            true => end,
-            false => valid_prefix(&wal, &header, Prefix::before_all(&header), &name)?.last,
-        };
-        let sums = match (last < end, frame((last + 1).min(end))?, frame(end)?) {
-            (false, _, Some(bytes)) => FrameHeader::decode(&bytes).checksum,
-            (true, Some(first), Some(_)) if is_unsummed(&first) => {
-                self.sum_up_from(last + 1, end)?
-            }
-            // It was cut, or another program has written it.
-            _ => return Ok(()),
-        };
-        if sums != visible.frame_checksum {
-            found.set_frame_checksum(end, sums);
-        }
-        Ok(())
-    }
-
-    /// `end`, or the last frame before a transaction that lacks checksums.
-    pub(crate) fn summed_end(&self, end: u32) -> u32 {
-        match self.coordination.get(Word::Unsummed) {
-            0 => end,
-            _ if broken(Mutation::UnsummedTaken) => end,
-            first => u32::try_from(first - 1).map_or(end, |before| end.min(before)),
-        }
-    }
-
-    /// Whether any of these frames has no salts.
-    fn lacks_sums(&self, first: u32, last: CommitFrame) -> Result<bool> {
-        let (Some(page), name) = (self.page.map(|(_, page)| page), self.names.shown_wal()) else {
-            return Ok(false);
-        };
-        let mut header = [0; FRAME_HEADER];
-        for number in first..=last.number {
-            let whole = self.wal()?.read_exact(&mut header, frame_offset(number, page));
-            if whole.during(Operation::Read, name)? && is_unsummed(&header) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Sums these frames up, on top of the one before; the checksum of the last one.
-    fn sum_up_from(&mut self, first: u32, last: u32) -> Result<Checksum> {
-        let name = Arc::clone(self.names.shown_wal());
-        let header = self.wal_header()?;
-        let header = header.map(|bytes| WalHeader::decode(&bytes, &name)).transpose()?.flatten();
-        let header = header.ok_or_else(|| self.strange("it has no header"))?;
-        let page = header.page_size;
-        let len = usize::try_from(frame_size(page)).map_err(|_| Error::OutOfMemory)?;
-        let mut frame = zeros(len as u64)?;
-        let wal = self.wal()?;
-        let mut sums = header.checksum;
-        if first > 1 {
-            let mut before = [0; FRAME_HEADER];
-            wal.read_exact(&mut before, frame_offset(first - 1, page))
-                .during(Operation::Read, &name)?;
-            sums = FrameHeader::decode(&before).checksum;
-        }
-        for number in first..=last {
-            let at = frame_offset(number, page);
-            if !wal.read_exact(&mut frame, at).during(Operation::Read, &name)? {
-                return Err(self.strange("it is shorter than the index says"));
-            }
-            sums = checksum(header.order, &frame[..SALTS], sums);
-            sums = checksum(header.order, &frame[FRAME_HEADER..], sums);
-            let numbers = [header.salts[0], header.salts[1], sums[0], sums[1]];
-            for (place, number) in frame[SALTS..FRAME_HEADER].chunks_exact_mut(4).zip(numbers) {
-                place.copy_from_slice(&number.to_be_bytes());
-            }
-            wal.write_at(&frame[..FRAME_HEADER], at).during(Operation::Write, &name)?;
-        }
-        self.spoil_own_frames()?;
-        Ok(sums)
     }
 }

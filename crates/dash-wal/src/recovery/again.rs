@@ -1,10 +1,9 @@
 //! What a killed process left in the caches looks like what is on the disk, and may be on none: it
 //! is written again, so that a flush of it counts (WAL-11).
 
+use super::Recovery;
 use super::look::Log;
-use crate::connection::state::Connection;
-use crate::connection::sums::is_unsummed;
-use crate::frames::{FrameHeader, HEADER, WalHeader, frame_offset, frames_in};
+use crate::frames::{FrameHeader, HEADER, WalHeader, frame_offset, frames_in, is_unsummed};
 use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{read_exact, read_some};
@@ -16,7 +15,7 @@ use std::sync::Arc;
 /// Bytes that are written together, about.
 const STRIDE: u64 = 1 << 20;
 
-impl<S: Storage> Connection<S> {
+impl<S: Storage> Recovery<'_, S> {
     /// Writes what a killed process left in the caches, so that a flush of it counts.
     pub(super) fn write_again(
         &self,
@@ -29,7 +28,7 @@ impl<S: Storage> Connection<S> {
         // Also without a log: a flush of it may have failed, after which the pages look clean.
         let Some(wal) = wal else { return Ok(()) };
         self.write_header_again()?;
-        let name = Arc::clone(self.names.shown_wal());
+        let name = Arc::clone(self.files.names.shown_wal());
         if !broken(Mutation::WalNotRewritten) {
             write_frames_again(wal, &name)?;
         }
@@ -41,8 +40,8 @@ impl<S: Storage> Connection<S> {
     /// of it is on no device is in `-wal`.
     fn write_header_again(&self) -> Result<()> {
         let mut sector = [0; 512];
-        let len = self.database.read(&mut sector, 0)?;
-        self.database.write(&sector[..len], 0)
+        let len = self.files.database.read(&mut sector, 0)?;
+        self.files.database.write(&sector[..len], 0)
     }
 }
 

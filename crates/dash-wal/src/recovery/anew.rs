@@ -5,8 +5,8 @@
 //! before it is in the database as far as a checkpoint had copied it, or lost. So each frame gets a
 //! checksum of its own.
 
+use super::Recovery;
 use super::look::{Chain, Log};
-use crate::connection::state::Connection;
 use crate::frames::{FRAME_HEADER, FrameHeader, WalHeader, frame_offset};
 use crate::logged::Frames;
 use dash_engine::beside::open_or_make;
@@ -14,12 +14,13 @@ use dash_engine::error::{Context, Operation, Result};
 use dash_log::images::Images;
 use dash_storage::{Directory, File, Storage};
 
-impl<S: Storage> Connection<S> {
+impl<S: Storage> Recovery<'_, S> {
     /// Makes it; durable when this returns, name and all.
     pub(super) fn make_wal_anew(&self, log: &Log<S::File>, chain: &Chain) -> Result<S::File> {
-        let name = self.names.shown_wal();
-        let (directory, database) = (&*self.directory, &**self.database.file());
-        let (wal, _) = open_or_make(&self.storage, directory, (&self.names.wal, name), database)?;
+        let name = self.files.names.shown_wal();
+        let (directory, database) = (&*self.files.directory, &**self.files.database.file());
+        let (wal, _) =
+            open_or_make(&self.files.storage, directory, (&self.files.names.wal, name), database)?;
         let bytes = &chain.generation.header;
         let header = WalHeader::decode(bytes, name)?;
         let header = header.ok_or_else(|| self.look().damaged_log("it has no header of -wal"))?;
@@ -39,7 +40,7 @@ impl<S: Storage> Connection<S> {
             }
         }
         wal.flush().during(Operation::Flush, name)?;
-        self.directory.flush().during(Operation::FlushDirectory, name)?;
+        self.files.directory.flush().during(Operation::FlushDirectory, name)?;
         Ok(wal)
     }
 }

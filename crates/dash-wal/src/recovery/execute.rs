@@ -8,9 +8,9 @@
 //! A run may take another number of frames, or other ones, and comes to the same pages: each
 //! record says which, with a checksum ([`Made`]). What comes to others is refused (WAL-39).
 
+use super::Recovery;
 use super::look::{Chain, Log, Look};
 use crate::annotation::carried_in;
-use crate::connection::state::Connection;
 use crate::context::{Carried, RecordContext};
 use crate::execute::{Pages, Runner};
 use crate::frames::{FRAME_HEADER, FrameHeader, Prefix, WalHeader, frame_offset, walk};
@@ -38,7 +38,7 @@ struct Run {
     commits: Vec<Vec<u8>>,
 }
 
-impl<S: Storage> Connection<S> {
+impl<S: Storage> Recovery<'_, S> {
     /// Has those run again that `-wal` lacks, which is flushed once it is described.
     ///
     /// # Errors
@@ -49,14 +49,14 @@ impl<S: Storage> Connection<S> {
         if !chain.carries || broken(Mutation::NotExecuted) {
             return Ok(());
         }
-        let (look, name) = (self.look(), self.names.shown_wal());
+        let (look, name) = (self.look(), self.files.names.shown_wal());
         let Some((header, runs, base)) = look.to_be_run(log, chain, wal)? else { return Ok(()) };
         if let Some(refusal) =
             look.statements_of_strangers(log, runs.iter().map(|run| run.commits.len()).sum())?
         {
             return Err(Error::CantOpen(refusal));
         }
-        let executor = self.executor.as_ref();
+        let executor = self.settings.executor.as_ref();
         let here = executor.map(|executor| executor.runner());
         let is_other = |run: &Run| here != Some(run.carried.runner);
         let others = runs.iter().any(is_other) && !broken(Mutation::OthersExecute);
@@ -89,8 +89,8 @@ impl<S: Storage> Connection<S> {
         wal: &S::File,
         checks: VecDeque<(usize, Made)>,
     ) -> Result<Target<S::File>> {
-        let name = self.names.shown_wal();
-        let own = self.find_wal()?;
+        let name = self.files.names.shown_wal();
+        let own = self.wal.find(self.files)?;
         let own = own.filter(|own| own.id() == wal.id());
         let own = own.ok_or_else(|| Error::CantOpen(format!("{name} was replaced: try again")))?;
         let mut frames = HashMap::new();
@@ -106,15 +106,15 @@ impl<S: Storage> Connection<S> {
         room.map_err(|_| Error::OutOfMemory)?;
         let count = match base.committed {
             0 => {
-                let len = self.database.size()?;
+                let len = self.files.database.size()?;
                 u32::try_from(len / u64::from(header.page_size)).map_err(|_| Error::OutOfMemory)?
             }
             _ => base.pages,
         };
         Ok(Target {
             wal: own,
-            database: Arc::clone(self.database.file()),
-            names: [name, self.names.shown()].map(|name| name.to_string()),
+            database: Arc::clone(self.files.database.file()),
+            names: [name, self.files.names.shown()].map(|name| name.to_string()),
             header: *header,
             last: base.last,
             checksum: base.checksum,

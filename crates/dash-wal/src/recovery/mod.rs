@@ -10,20 +10,24 @@ mod belongs;
 mod execute;
 pub(crate) mod look;
 pub(crate) mod orphaned;
+mod recovered;
 mod replay;
 pub(crate) mod rows;
 mod unopened;
 mod unseal;
 
-use crate::connection::state::Connection;
+use crate::connection::files::Files;
+use crate::connection::state::{Connection, Settings};
+use crate::connection::wal::Wal;
 use crate::context::HeadContext;
 use crate::frames::{Prefix, WalHeader, valid_prefix};
 use crate::index::{Index, IndexHeader};
 use crate::mutation::{Mutation, broken};
 use crate::options::Tuning;
+use crate::process::Frames;
 use crate::rights::clear_wal;
 use crate::shared::coordination::Word;
-use crate::shared::durable::{DurableEnd, pack};
+use crate::shared::durable::pack;
 use crate::stamp::Stamp;
 use dash_engine::beside::open_made;
 use dash_engine::error::{Context, Error, Operation, Result};
@@ -31,8 +35,10 @@ use dash_engine::fence::{self, Found};
 use dash_engine::locks::LockLevel;
 use dash_engine::open::has_one_name;
 use dash_log::head::{Head, State};
+use dash_log::session::Session;
 use dash_storage::{Directory, File, Storage};
 use look::{Chain, Log, Look};
+use recovered::Recovered;
 use rows::{Action, Boot, LogSays, decide};
 use std::sync::Arc;
 
@@ -50,83 +56,40 @@ pub enum Choice {
     Discard,
 }
 
-/// What is known once it is done.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Recovered {
-    generation: u64,
-    salts: u64,
-    durable: u32,
-    first_salt: u32,
-    sequence: u64,
-    position: u64,
-    fence: bool,
-    dirty: bool,
-    stamp: Stamp,
-    promised: bool,
-    /// The name of `-wal` is durable.
-    named: bool,
-    /// Commits that are to become durable in stock fashion first.
-    stock_first: u64,
-    /// The id of a log that is durable, with its name; 0: there is none, or it may not be.
-    log_id: u64,
-    /// A wal-index that stock SQLite keeps lacks frames that the log had.
-    is_index_behind: bool,
-    /// `-wal` is whole, and still keeps stock SQLite out.
-    is_sealed: bool,
-}
-
-impl Recovered {
-    /// The salts of `-wal`'s header; 0: it has none.
-    pub fn salts(&self) -> u64 {
-        self.salts
-    }
-
-    /// Whether a wal-index that stock SQLite keeps is to be made anew.
-    pub fn is_index_behind(&self) -> bool {
-        self.is_index_behind
-    }
-
-    /// As the coordination file has it.
-    pub fn words(&self) -> [(Word, u64); 14] {
-        let [stamp, stamp_page] = self.stamp.words();
-        [
-            // A checkpoint before may have copied pages and not flushed them.
-            (Word::DatabaseDirty, u64::from(self.dirty)),
-            (Word::Stamp, stamp),
-            (Word::StampPage, stamp_page),
-            (Word::Promised, u64::from(self.promised)),
-            (Word::WalNamed, u64::from(self.named)),
-            (Word::StockFirst, self.stock_first),
-            (Word::LogId, self.log_id),
-            (Word::Generation, self.generation),
-            (Word::Salts, self.salts),
-            (Word::Durable, DurableEnd::new(self.generation, self.durable).word()),
-            (Word::FirstSalt, u64::from(self.first_salt)),
-            (Word::Sequence, self.sequence),
-            (Word::Position, self.position),
-            (Word::Fence, u64::from(self.fence)),
-        ]
-    }
+/// What recovers a database. Nobody else has it open through dash.
+pub(crate) struct Recovery<'a, S: Storage> {
+    files: &'a mut Files<S>,
+    wal: &'a Wal<S>,
+    session: &'a mut Session<S, Frames>,
+    settings: &'a Settings,
 }
 
 impl<S: Storage> Connection<S> {
+    /// What recovers by what this connection has.
+    pub(crate) fn recovery(&mut self) -> Recovery<'_, S> {
+        let Self { files, wal, session, settings, .. } = self;
+        Recovery { files, wal, session, settings }
+    }
+}
+
+impl<S: Storage> Recovery<'_, S> {
     /// Recovers; nobody else has the database open through dash. `same_cache`: its last users were
     /// killed, and the page cache is still theirs.
     pub(crate) fn recover(&mut self, same_cache: bool, choice: Choice) -> Result<Recovered> {
         // Under locking_mode=EXCLUSIVE stock SQLite writes and checkpoints without any lock of the
         // wal-index; and whoever closes last deletes `-wal`.
         if !broken(Mutation::RecoversBesideExclusive) {
-            self.database.lock(LockLevel::Shared)?;
+            self.files.database.lock(LockLevel::Shared)?;
         }
         let recovered = self.recover_locked(same_cache && !broken(Mutation::NoLife), choice);
-        let unlocked = self.database.unlock(LockLevel::None);
+        let unlocked = self.files.database.unlock(LockLevel::None);
         let recovered = recovered?;
         unlocked?;
         Ok(recovered)
     }
 
     fn recover_locked(&mut self, same_cache: bool, choice: Choice) -> Result<Recovered> {
-        clear_wal::<S>(&self.directory, &self.names, &mut self.database)?;
+        clear_wal::<S>(&self.files.directory, &self.files.names, &mut self.files.database)?;
         let stock = self.keep_stock_out()?;
         let visible = stock.as_ref().and_then(Index::header);
         let recovered = self.recover_alone(same_cache, choice, visible);
@@ -142,20 +105,27 @@ impl<S: Storage> Connection<S> {
                 Err(_) => {}
             }
             index.readmit()?;
-            index.unmap(&*self.directory, &self.coordination.file, false)?;
+            index.unmap(&*self.files.directory, &self.files.shared.file, false)?;
         }
         recovered
     }
 
     /// No stock process that was there before may write meanwhile.
     fn keep_stock_out(&self) -> Result<Option<Index<S>>> {
-        let found =
-            self.directory.metadata(&self.names.shm).during(Operation::Stat, self.names.shown())?;
+        let found = self
+            .files
+            .directory
+            .metadata(&self.files.names.shm)
+            .during(Operation::Stat, self.files.names.shown())?;
         if found.is_none() {
             return Ok(None);
         }
-        let mut index =
-            Index::open(&self.storage, &*self.directory, &self.names.shm, &**self.database.file())?;
+        let mut index = Index::open(
+            &self.files.storage,
+            &*self.files.directory,
+            &self.files.names.shm,
+            &**self.files.database.file(),
+        )?;
         index.exclude()?;
         match broken(Mutation::UnsealedEarly) {
             true => index.allow().and_then(|()| self.unseal())?,
@@ -171,24 +141,24 @@ impl<S: Storage> Connection<S> {
         choice: Choice,
         visible: Option<IndexHeader>,
     ) -> Result<Recovered> {
-        let found = fence::find(&*self.directory, &self.names.fence)?;
+        let found = fence::find(&*self.files.directory, &self.files.names.fence)?;
         // A fence that was being put up or taken away keeps nobody out.
-        drop(self.directory.remove_directory(&self.names.lowered));
-        let (wal_name, database) = (self.names.shown_wal(), &**self.database.file());
-        let (directory, named) = (&*self.directory, (&*self.names.wal, &**wal_name));
-        let mut wal = open_made(&self.storage, directory, named, database)?;
+        drop(self.files.directory.remove_directory(&self.files.names.lowered));
+        let (wal_name, database) = (self.files.names.shown_wal(), &**self.files.database.file());
+        let (directory, named) = (&*self.files.directory, (&*self.files.names.wal, &**wal_name));
+        let mut wal = open_made(&self.files.storage, directory, named, database)?;
         let stock_first = self.settings.tuning.stock_commits;
         let fence = found == Found::Fence;
         let mut recovered = Recovered { fence, stock_first, ..Recovered::default() };
         let log = self.open_log_found(fence)?;
         if let Some(log) = &log {
-            has_one_name(log.file(), self.names.shown_log())?;
+            has_one_name(log.file(), self.files.names.shown_log())?;
         }
         let log = log.map(|file| self.look().log(file)).transpose()?;
         recovered.dirty = same_cache;
         // What was in a process's memory alone is gone as if the power had been.
         let lost_memory =
-            self.coordination.is(Word::InMemory) && !broken(Mutation::MemoryOutlivesProcess);
+            self.files.shared.is(Word::InMemory) && !broken(Mutation::MemoryOutlivesProcess);
         let boot = if same_cache && !lost_memory { Boot::Same } else { Boot::Other };
         if same_cache {
             self.write_again(log.as_ref(), wal.as_ref())?;
@@ -213,7 +183,7 @@ impl<S: Storage> Connection<S> {
         self.describe(wal.as_ref(), flushed, chain, visible, &mut recovered)?;
         if fence && !recovered.fence {
             // One that stands means that there is a log, from here on too.
-            self.lower_fence()?;
+            self.files.lower_fence(self.session)?;
         }
         // Its name and its head are durable: written again, or others relied on them.
         let is_durable = |log: &&Log<S::File>| match same_cache {
@@ -238,24 +208,24 @@ impl<S: Storage> Connection<S> {
         // What is not in `-wal` any more was copied into the database: by stock SQLite, which
         // flushes nothing of that under synchronous=OFF.
         if !broken(Mutation::CheckpointTaken) {
-            self.database.sync()?;
+            self.files.database.sync()?;
         }
         // The deletion must not be undone when the log says nothing of it any more.
         if is_wal_gone && !broken(Mutation::DeletionUndone) {
-            let name = self.names.shown_wal();
-            self.directory.flush().during(Operation::FlushDirectory, name)?;
+            let name = self.files.names.shown_wal();
+            self.files.directory.flush().during(Operation::FlushDirectory, name)?;
         }
         if !broken(Mutation::HeadUnclaimed) {
             // Whoever comes after a death finds the head in the cache, and it is on no device.
-            self.coordination.claim_cache(self.coordination.file.cache_life());
+            self.files.shared.claim_cache(self.files.shared.file.cache_life());
         }
         log.close()
     }
 
     /// What is known of a `-wal` that no log speaks of.
     pub(crate) fn describe_as_found(&self) -> Result<Recovered> {
-        let c = &self.coordination;
-        let wal = self.find_wal()?;
+        let c = &self.files.shared;
+        let wal = self.wal.find(self.files)?;
         let mut recovered = Recovered {
             generation: c.get(Word::Generation),
             sequence: c.get(Word::Sequence),
@@ -270,8 +240,8 @@ impl<S: Storage> Connection<S> {
     }
 
     fn look(&self) -> Look<'_, S> {
-        let copied_with = self.coordination.copied_with();
-        Look { names: &self.names, database: self.database.file(), copied_with }
+        let copied_with = self.files.shared.copied_with();
+        Look { names: &self.files.names, database: self.files.database.file(), copied_with }
     }
 
     /// What `-wal` holds now.
@@ -283,7 +253,7 @@ impl<S: Storage> Connection<S> {
         visible: Option<IndexHeader>,
         recovered: &mut Recovered,
     ) -> Result<()> {
-        let name = Arc::clone(self.names.shown_wal());
+        let name = Arc::clone(self.files.names.shown_wal());
         let Some(wal) = wal else { return Ok(()) };
         let Some(header) = WalHeader::read(wal, &name)? else { return Ok(()) };
         recovered.generation = recovered.generation.wrapping_add(1);
@@ -293,7 +263,7 @@ impl<S: Storage> Connection<S> {
         // What was copied of it is not flushed, for all that is known; the log will say what the
         // database was like when it began.
         recovered.dirty = true;
-        recovered.stamp = Stamp::read(&**self.database.file(), self.names.shown())?;
+        recovered.stamp = Stamp::read(&**self.files.database.file(), self.files.names.shown())?;
         if flushed {
             // Whatever was found, it is durable now; without a log nobody has flushed it.
             if !broken(Mutation::RecoveredNotFlushed) {
@@ -301,7 +271,7 @@ impl<S: Storage> Connection<S> {
             }
             let prefix = valid_prefix(wal, &header, Prefix::before_all(&header), &name)?;
             // And so must its name be: whoever made it may have died before that was flushed.
-            self.directory.flush().during(Operation::FlushDirectory, &name)?;
+            self.files.directory.flush().during(Operation::FlushDirectory, &name)?;
             recovered.named = true;
             let chain = chain.filter(|chain| chain.generation.salts() == header.salts);
             let last = chain.map_or(0, |chain| chain.last_frame);
@@ -344,7 +314,7 @@ impl<S: Storage> Connection<S> {
         if situation.log == LogSays::Generation && broken(Mutation::HeaderLeftOld) {
             return Ok(wal);
         }
-        let name = self.names.shown_wal();
+        let name = self.files.names.shown_wal();
         match (decide(situation), &log.chain, &wal) {
             (Action::Leave | Action::Discard, ..) => {}
             (Action::Blank, _, Some(wal)) => {

@@ -4,8 +4,8 @@
 //! it hold: another process's frame of the same number may be valid, and end a commit, and still be
 //! one that was never acknowledged (WAL-13).
 
+use super::Recovery;
 use super::look::{Chain, Log, raw_header};
-use crate::connection::state::Connection;
 use crate::frames::{FrameHeader, Prefix, WalHeader, frame_offset, walk};
 use crate::logged::{Frames, Headers, headers};
 use crate::mutation::{Mutation, broken};
@@ -19,10 +19,10 @@ use std::sync::Arc;
 /// Bytes that are written together, about.
 const RUN: usize = 256 << 10;
 
-impl<S: Storage> Connection<S> {
+impl<S: Storage> Recovery<'_, S> {
     /// Header, then frames from the first difference on, then a flush.
     pub(super) fn replay(&self, log: &Log<S::File>, chain: &Chain, wal: &S::File) -> Result<()> {
-        let name = Arc::clone(self.names.shown_wal());
+        let name = Arc::clone(self.files.names.shown_wal());
         let header = &chain.generation.header;
         let page = crate::context::page_of(header);
         let parsed = WalHeader::decode(header, &name)?;
@@ -54,7 +54,7 @@ impl<S: Storage> Connection<S> {
 
     /// The last frame up to which `-wal` is valid, and the log says nothing else.
     fn equal_prefix(&self, wal: &S::File, headers: &Headers) -> Result<u32> {
-        let name = Arc::clone(self.names.shown_wal());
+        let name = Arc::clone(self.files.names.shown_wal());
         let Some(header) = WalHeader::read(wal, &name)? else { return Ok(0) };
         let prefix = walk(wal, &header, Prefix::before_all(&header), &name, |number, found, _| {
             let differs =

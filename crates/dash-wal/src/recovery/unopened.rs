@@ -1,14 +1,14 @@
 //! A log that makes room for another one, as nothing in it counts: it can't be opened for writing,
 //! or used, since the database was given to somebody else, or its rights were changed.
 
+use super::Recovery;
 use super::look::Log;
-use crate::connection::state::Connection;
 use dash_engine::error::{Error, Operation, Result};
 use dash_log::file::LogFile;
 use dash_storage::Storage;
 use std::io::ErrorKind;
 
-impl<S: Storage> Connection<S> {
+impl<S: Storage> Recovery<'_, S> {
     /// Opens the log that recovery looks at. `fence`: a name fence stands.
     pub(super) fn open_log_found(&self, fence: bool) -> Result<Option<LogFile<S::File>>> {
         let opened = self.session.place.open();

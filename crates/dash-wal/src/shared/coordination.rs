@@ -2,8 +2,6 @@
 //! that have the database open. It exists while somebody does, is made anew by the first opener and
 //! holds nothing that recovery needs, but whether the page cache of its writers is still there.
 
-use crate::shared::durable::DurableEnd;
-use crate::stamp::Stamp;
 use dash_engine::coordination::{DASH, Head, LAYOUT, WAL_LAYOUTS, named};
 use dash_engine::copied::Copied;
 use dash_engine::error::{Context, Error, Operation, Result};
@@ -61,7 +59,7 @@ pub(crate) enum Word {
     Generation = 2,
     /// The salts of `-wal`'s header.
     Salts = 3,
-    /// A [`DurableEnd`].
+    /// A [`DurableEnd`](crate::shared::durable::DurableEnd).
     Durable = 4,
     /// The first salt1 of a header of `-wal` that may still be on the device.
     FirstSalt = 5,
@@ -331,27 +329,6 @@ impl<F: File> Coordination<F> {
             self.reset();
         }
         self.validate(life);
-    }
-
-    /// The database before anything of this generation was copied there.
-    pub fn stamp(&self) -> Stamp {
-        Stamp::of_words([self.get(Word::Stamp), self.get(Word::StampPage)])
-    }
-
-    /// How far `-wal` is durable.
-    pub fn durable(&self) -> DurableEnd {
-        DurableEnd::of(self.get(Word::Durable))
-    }
-
-    /// Says so.
-    pub fn set_durable(&self, frame: u32) {
-        let end = DurableEnd::new(self.get(Word::Generation), frame);
-        self.set(Word::Durable, end.word());
-    }
-
-    /// Whether frame `frame` of the generation is durable.
-    pub fn is_durable(&self, frame: u32) -> bool {
-        self.durable().covers(self.get(Word::Generation), frame)
     }
 
     /// Whether a flag is set.

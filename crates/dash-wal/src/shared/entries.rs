@@ -1,10 +1,12 @@
 //! A connection's entry in the coordination file: what others may know of it, and its place in line
 //! for WRITER (see [`dash_engine::handover`]).
 
+use crate::index::{CKPT, READ, WRITE};
 use crate::shared::coordination::{Coordination, ENTRIES, ENTRY, MAX_ENTRIES, Word};
 use dash_engine::error::Result;
 use dash_engine::handover::{Line, Turn, is_alive};
 use dash_storage::{File, SharedMemory};
+use std::ops::Range;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 /// The words that tell of WRITER. A ticket is the second word of an entry.
@@ -66,6 +68,18 @@ impl<F: File> Coordination<F> {
     pub fn tell(&self, what: Told, value: u64) {
         if let Some(entry) = self.entry {
             self.memory.word(ENTRIES + entry * ENTRY + what as usize).store(value, Relaxed);
+        }
+    }
+
+    /// Slots of the wal-index are given up.
+    pub fn tell_given_up(&self, slots: &Range<usize>) {
+        for (slot, what) in [(WRITE, Told::Writes), (CKPT, Told::Checkpoints)] {
+            if slots.contains(&slot) {
+                self.tell(what, 0);
+            }
+        }
+        if slots.start >= READ && slots.len() == 1 {
+            self.tell(Told::Reads, 0);
         }
     }
 

@@ -87,7 +87,7 @@ impl Database for WalFile {
     fn durability(&self, synchronous: Option<&str>) -> Option<Value> {
         let mut state = self.link.state();
         let engine = state.engine().ok()?;
-        let (chosen, medium) = (engine.durability(), engine.log_medium());
+        let (chosen, medium) = (engine.settings.durability, engine.log_medium());
         let word = match (chosen, synchronous) {
             (Durability::Host, Some("0")) => Some("off"),
             // Nothing that is there survives a power loss, however it came there.
@@ -167,9 +167,9 @@ impl Database for WalFile {
 impl WalFile {
     fn keep_settings(&self, kept: &mut Parameters, state: &mut State) -> Result<()> {
         let engine = state.engine()?;
-        kept.set_own(parameters::DURABILITY, parameters::name_of(engine.durability()));
+        kept.set_own(parameters::DURABILITY, parameters::name_of(engine.settings.durability));
         kept.set_own(parameters::BARRIER, parameters::name_of_barrier(engine.chosen_barrier()));
-        kept.set_own(parameters::READ, parameters::name_of_reads(engine.durable_reads()));
+        kept.set_own(parameters::READ, parameters::name_of_reads(engine.settings.durable_reads));
         kept.powersafe_overwrite = Some(self.powersafe_overwrite);
         Ok(())
     }

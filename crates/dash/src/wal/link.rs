@@ -112,7 +112,7 @@ impl State {
     /// stay in use, unless told otherwise.
     pub fn record(&mut self) {
         if let (false, Some(engine)) = (self.rest_is_chosen, &mut self.connection) {
-            engine.set_rest(None);
+            engine.settings.rest = None;
         }
     }
 

@@ -70,9 +70,9 @@ impl WalFile {
         let mut state = self.link.state();
         let engine = state.engine()?;
         if let Some(value) = value {
-            engine.set_durability(parameters::durability(value).map_err(wrong)?);
+            engine.settings.durability = parameters::durability(value).map_err(wrong)?;
         }
-        Ok(parameters::name_of(engine.durability()))
+        Ok(parameters::name_of(engine.settings.durability))
     }
 
     fn dash_barrier(&mut self, value: Option<&str>) -> Result<&'static str> {
@@ -88,9 +88,9 @@ impl WalFile {
         let mut state = self.link.state();
         let engine = state.engine()?;
         if let Some(value) = value {
-            engine.set_durable_reads(parameters::reads(value).map_err(wrong)?);
+            engine.settings.durable_reads = parameters::reads(value).map_err(wrong)?;
         }
-        Ok(parameters::name_of_reads(engine.durable_reads()))
+        Ok(parameters::name_of_reads(engine.settings.durable_reads))
     }
 
     /// It is chosen when the database is opened.

@@ -112,17 +112,19 @@ impl Database {
         let value = pragma.value().unwrap_or_default();
         let mut connection = self.connection.get()?;
         match pragma.name() {
-            "dash_durability" => connection.set_durability(match value {
-                "full" => Durability::Full,
-                "device" => Durability::Device,
-                "none" => Durability::None,
-                _ => Durability::Host,
-            }),
+            "dash_durability" => {
+                connection.settings.durability = match value {
+                    "full" => Durability::Full,
+                    "device" => Durability::Device,
+                    "none" => Durability::None,
+                    _ => Durability::Host,
+                }
+            }
             "dash_barrier" => {
                 let barrier = if value == "wal" { Barrier::Wal } else { Barrier::Log };
                 engine(connection.set_barrier(barrier), Code::IOERR)?;
             }
-            "dash_read" => connection.set_durable_reads(value == "durable"),
+            "dash_read" => connection.settings.durable_reads = value == "durable",
             "keeps_log" => self.keeps_log = value == "1",
             // As if other databases were written in the same transactions.
             "says" => self.connection.says.store(value.parse().unwrap_or(0), Relaxed),

@@ -1,0 +1,307 @@
+//! The wal-index (`xShm*`): SQLite's memory, and its locks.
+
+use crate::connection::drain::waits_to_read;
+use crate::connection::files::Files;
+use crate::connection::index::WRITER;
+use crate::connection::state::Connection;
+use crate::index::{self, Index};
+use crate::mutation::{Mutation, broken};
+use crate::shared::coordination::Word;
+use crate::shared::locks::OPEN;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_log::session::{Means, commit};
+use dash_storage::{File, LockKind, Storage};
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::time::Duration;
+
+/// Bytes of a region.
+const REGION: usize = 32 << 10;
+
+/// For how long whoever attaches the index waits for others of dash that have it for themselves,
+/// and for somebody who closes and flushes.
+const SHORT_PATIENCE: Duration = Duration::from_millis(10);
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often it is tried.
+const PAUSE: Duration = Duration::from_micros(200);
+
+impl<S: Storage> Files<S> {
+    /// Attaches to `-shm`. Whether nobody else of dash has it: then nobody at all gets in, until
+    /// [`Index::readmit`]. Else nobody of stock SQLite has written since they looked.
+    ///
+    /// # Errors
+    ///
+    /// `Busy` where a stock program writes; nobody is refused for somebody of dash who looks at
+    /// what it has found, or who closes ([`Connection::close`]). Those of the files.
+    pub fn attach_index(&self) -> Result<(Index<S>, bool)> {
+        let (directory, name) = (&*self.directory, &self.names.shm);
+        let opened = Index::open(&self.storage, directory, name, &**self.database.file());
+        let mut opened = opened.map_err(|error| self.explained(error))?;
+        let mut waited = Duration::ZERO;
+        loop {
+            match opened.exclude() {
+                Err(Error::Busy) => {}
+                excluded => return excluded.map(|()| (opened, true)),
+            }
+            match opened.readmit() {
+                Err(Error::Busy) => {}
+                shared => return shared.map(|()| (opened, false)),
+            }
+            let open = self.shared.file.lock_conflict(OPEN, LockKind::Exclusive);
+            let closes = open.during(Operation::Lock, self.names.shown_coordination())?.is_some();
+            if waited >= if closes { PATIENCE } else { SHORT_PATIENCE } {
+                return Err(Error::Busy);
+            }
+            self.storage.sleep(PAUSE);
+            waited += PAUSE;
+        }
+    }
+}
+
+impl<S: Storage> Connection<S> {
+    /// The index, opened at its first use.
+    fn open_index(&mut self) -> Result<&mut Index<S>> {
+        if self.index.open.is_none()
+            && let Some(memory) = self.wal.memory.clone()
+        {
+            self.index.open = Some(self.attach_memory(&memory)?);
+        }
+        if self.index.open.is_none() {
+            let (mut opened, is_first) = self.files.attach_index()?;
+            if is_first {
+                opened.map_region(0, false)?;
+                if self.look_again(opened.header())? {
+                    opened.void()?;
+                }
+                self.wal.sum_up_as_found(&opened, &self.files)?;
+                opened.readmit()?;
+            }
+            self.index.open = Some(opened);
+        }
+        self.index.open.as_mut().ok_or(Error::Busy)
+    }
+
+    /// Goes on with the index of `old`, which came over `fork()` and is dead: SQLite keeps what it
+    /// knows of it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::map_region`]; then `old` still has it.
+    pub fn inherit_index(&mut self, old: &mut Self) -> Result<()> {
+        if old.index.open.is_some() {
+            self.open_index()?;
+        }
+        // Not yet in its place in this process either, perhaps.
+        let dead = old.index.open.take().and_then(Index::inherit);
+        self.index.inherited = old.index.inherited.take().or(dead);
+        Ok(())
+    }
+
+    /// Memory of region `index`; with `extend` it is made if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// `Busy` while a stock program writes; those of the file.
+    pub fn map_region(
+        &mut self,
+        index: usize,
+        size: usize,
+        extend: bool,
+    ) -> Result<Option<NonNull<u8>>> {
+        if size != REGION {
+            return Err(Error::Refused(format!(
+                "regions of the wal-index have {REGION} bytes, not {size}"
+            )));
+        }
+        self.open_index()?.map_region(index, extend)
+    }
+
+    /// Takes slots.
+    ///
+    /// # Errors
+    ///
+    /// `Busy` while somebody is in the way.
+    pub fn index_lock(&mut self, slots: Range<usize>, kind: LockKind) -> Result<()> {
+        let writer = slots.contains(&index::WRITE) && kind == LockKind::Exclusive;
+        if writer && self.index.reserved {
+            self.index.reserved = false;
+            return Ok(());
+        }
+        if writer {
+            self.files.check_sound()?;
+            (self.transaction.pending, self.transaction.first) = (None, 0);
+        }
+        let reads = slots.start > index::READ && kind == LockKind::Shared;
+        if reads && self.files.shared.is(Word::HeldBack) && waits_to_read(&self.files) {
+            self.counters.own.held_back += 1;
+            return Err(Error::Busy);
+        }
+        if reads && self.files.shared.is(Word::Unsummed) {
+            // SQLite looks again at the header after this lock, and so it can begin to write.
+            self.try_sum_up_for_the_dead()?;
+        }
+        let mut got = self.index.lock_past_rest(&slots, kind, &self.files);
+        // SQLite asks for it where it finds no header.
+        if writer
+            && self.index.inherited.is_some()
+            && let Some(index) = &mut self.index.open
+            && let Err(error) = index.take_place_of(&mut self.index.inherited, got.is_ok())
+        {
+            self.index.unlock(slots, &self.files)?;
+            return Err(error);
+        }
+        let least = self.settings.tuning.drain_frames;
+        let marks = slots.start > index::READ && kind == LockKind::Exclusive;
+        if marks && matches!(got, Err(Error::Busy)) {
+            let (index, files) = (&mut self.index, &self.files);
+            if self.checkpoint.drain(slots.clone(), index, least, files)? {
+                got = Ok(());
+            }
+        }
+        if writer {
+            got = got.and_then(|()| self.enter_writer(&slots));
+            if got.is_err() {
+                self.counters.own.busy += 1;
+                self.index.missed_writer(&self.files);
+            }
+        }
+        got?;
+        if slots.start == index::READ && kind == LockKind::Exclusive {
+            self.checkpoint.same_generation(&slots, &mut self.index, &self.files)?;
+        }
+        self.index.note_lock(&slots, kind, &self.files);
+        if slots.contains(&index::CKPT) && kind == LockKind::Exclusive {
+            self.checkpoint.barrier = false;
+            self.checkpoint.generation = self.index.visible_generation();
+            let drained = self.checkpoint.begin_draining(&mut self.index, least, &self.files);
+            if drained.is_err() {
+                self.index_unlock(slots)?;
+            }
+            self.counters.own.drains += u64::from(drained?);
+            return Ok(());
+        }
+        // What is read under READ(0) is in the database, and so was made durable before.
+        if self.settings.durable_reads && slots.start > index::READ && kind == LockKind::Shared {
+            return self.wait_until_durable(slots);
+        }
+        Ok(())
+    }
+
+    /// WRITER was taken: what a dead writer has left undone is done first, or it is given up.
+    fn enter_writer(&mut self, slots: &Range<usize>) -> Result<()> {
+        let summed = self.sum_up_for_the_dead();
+        if summed.is_err() {
+            self.index.unlock(slots.clone(), &self.files)?;
+        }
+        summed?;
+        self.wal.own.begin();
+        self.index.got_writer(&self.files);
+        Ok(())
+    }
+
+    /// `dash_read=durable`: what is visible now is durable before it is read.
+    fn wait_until_durable(&mut self, slots: Range<usize>) -> Result<()> {
+        let waited = match self.visible_end() {
+            Ok(Some(end)) if end > 0 && self.wal.open.is_some() => commit(self, end, Means::Flush),
+            other => other.map(drop),
+        };
+        if waited.is_err() {
+            self.index_unlock(slots)?;
+        }
+        waited
+    }
+
+    /// Gives slots up.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn index_unlock(&mut self, slots: Range<usize>) -> Result<()> {
+        let writer = slots.contains(&index::WRITE) && self.index.holds(index::WRITE);
+        let mut told = Ok(());
+        // In a checkpoint SQLite has made the index anew: this generation is the one that it
+        // copies.
+        if writer && self.index.holds(index::CKPT) {
+            self.checkpoint.generation = self.index.visible_generation();
+        }
+        if writer {
+            told = self.wal.write_held(&self.files).and_then(|()| self.tell_sums());
+            if let Some(index) = &self.index.open {
+                index.tell_apart(|| self.files.storage.random());
+            }
+            self.writer_released();
+            self.files.shared.set(Word::Writing, 0);
+        } else if slots.start >= index::READ && slots.len() == 1 {
+            self.read_released();
+        }
+        if slots.contains(&index::CKPT) && self.checkpoint.end_draining(&self.files) {
+            self.index_unlock(WRITER)?;
+        }
+        self.files.shared.tell_given_up(&slots);
+        self.index.unlock(slots, &self.files)?;
+        if writer {
+            self.files.shared.wake_first()?;
+        }
+        told
+    }
+
+    /// Takes WRITER ahead of SQLite, for its next attempt.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn try_writer(&mut self) -> Result<bool> {
+        if self.index.reserved {
+            return Ok(true);
+        }
+        if self.index.open.is_none() || self.files.shared.is(Word::Poisoned) {
+            return Ok(false);
+        }
+        match self.index_lock(WRITER, LockKind::Exclusive) {
+            Ok(()) => {
+                self.index.reserved = true;
+                Ok(true)
+            }
+            Err(Error::Busy) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives it up, if SQLite has not come for it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn release_writer(&mut self) -> Result<()> {
+        match std::mem::take(&mut self.index.reserved) {
+            true => self.index_unlock(WRITER),
+            false => Ok(()),
+        }
+    }
+
+    /// Gives the index up; with `delete` also its file, if nobody else has it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn unmap(&mut self, delete: bool) -> Result<()> {
+        self.release_writer()?;
+        self.index.inherited = None;
+        if delete {
+            self.wal.note_backfill(self.index.open.as_ref());
+        }
+        // Nobody else may be left who knows of it (WAL-19).
+        let summed = match self.files.shared.is(Word::Unsummed) && !broken(Mutation::LeftUnsummed) {
+            true => self.try_sum_up_for_the_dead(),
+            false => Ok(()),
+        };
+        match self.index.open.take() {
+            Some(index) => {
+                let unmapped = index.unmap(&*self.files.directory, &self.files.shared.file, delete);
+                summed.and(unmapped).and(self.wal.detach_memory(delete, &self.files))
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What words of the coordination file tell of `-wal` together: its generation, and how far that is
+//! durable.
+
+use crate::context::{Generation, HeadContext, WAL_HEADER};
+use crate::mutation::{Mutation, broken};
+use crate::shared::coordination::{Coordination, Word};
+use crate::shared::durable::DurableEnd;
+use crate::stamp::Stamp;
+use dash_storage::File;
+
+impl<F: File> Coordination<F> {
+    /// How far `-wal` is durable.
+    pub fn durable(&self) -> DurableEnd {
+        DurableEnd::of(self.get(Word::Durable))
+    }
+
+    /// Says so.
+    pub fn set_durable(&self, frame: u32) {
+        let end = DurableEnd::new(self.get(Word::Generation), frame);
+        self.set(Word::Durable, end.word());
+    }
+
+    /// Whether frame `frame` of the generation is durable.
+    pub fn is_durable(&self, frame: u32) -> bool {
+        self.durable().covers(self.get(Word::Generation), frame)
+    }
+
+    /// Whether frame `frame`, which was made durable, is so by a flush and not by a mere write.
+    pub fn is_flushed(&self, frame: u32) -> bool {
+        self.is_durable(frame) && !self.is(Word::LogUnflushed)
+    }
+
+    /// `-wal` was flushed under the header with these salts: no older one is on the device.
+    pub fn wal_is_flushed(&self, salts: [u32; 2]) {
+        self.set(Word::FirstSalt, u64::from(salts[0]));
+        self.set(Word::Predecessor, 0);
+        self.set(Word::HeaderNew, 0);
+    }
+
+    /// `end`, or the last frame before a transaction that lacks checksums.
+    pub fn summed_end(&self, end: u32) -> u32 {
+        match self.get(Word::Unsummed) {
+            0 => end,
+            _ if broken(Mutation::UnsummedTaken) => end,
+            first => u32::try_from(first - 1).map_or(end, |before| end.min(before)),
+        }
+    }
+
+    /// Whether the window has a record that its statements carry.
+    pub fn is_carried(&self) -> bool {
+        self.get(Word::Window) != 0 && self.is(Word::Carried)
+    }
+
+    /// Whether the log counts for nothing and nobody is fenced off.
+    pub fn is_at_rest(&self) -> bool {
+        !self.is(Word::Session) && !self.is(Word::Fence)
+    }
+
+    /// The database before anything of this generation was copied there.
+    pub fn stamp(&self) -> Stamp {
+        Stamp::of_words([self.get(Word::Stamp), self.get(Word::StampPage)])
+    }
+
+    /// A generation with this header, and the present numbers.
+    pub fn generation(&self, header: &[u8; WAL_HEADER]) -> Generation {
+        let salt = |word| u32::try_from(self.get(word)).unwrap_or(0);
+        Generation {
+            number: self.get(Word::Generation),
+            header: *header,
+            first: salt(Word::FirstSalt),
+            predecessor: salt(Word::Predecessor),
+            stamp: self.stamp(),
+        }
+    }
+
+    /// What the log's head says of a session that ends.
+    pub fn closed(&self) -> HeadContext {
+        let records = self.get(Word::Sequence).saturating_sub(self.get(Word::FirstSequence));
+        let flushes = records + self.get(Word::StockCommits);
+        HeadContext::Closed { flushes: u32::try_from(flushes).unwrap_or(u32::MAX) }
+    }
+}
