@@ -69,7 +69,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-engine", 2_520),
     ("dash-ffi", 8_540),
     ("dash-lab", 4_658),
-    ("dash-log", 5_316),
+    ("dash-log", 5_278),
     ("dash-replay", 1_379),
     ("dash-shadow", 12_888),
     ("dash-simulated", 3_508),
@@ -78,7 +78,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-terminal", 878),
     ("dash-testing", 911),
     ("dash-torture", 24_220),
-    ("dash-wal", 13_129),
+    ("dash-wal", 13_113),
     ("libdash", 6),
 ];
 

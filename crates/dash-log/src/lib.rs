@@ -5,7 +5,6 @@ mod access;
 pub mod difference;
 pub mod file;
 pub mod format;
-pub mod group;
 pub mod head;
 pub mod heads;
 pub mod images;

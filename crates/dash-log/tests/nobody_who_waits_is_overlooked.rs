@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use dash_engine::error::Error;
-use dash_log::group::{Group, Turn};
+use dash_log::session::{FlushTurn, Group};
 use dash_storage::real::Real;
 use dash_storage::{Directory, File, OpenMode, SharedMemory, Storage};
 use std::ffi::OsStr;
@@ -30,19 +30,19 @@ struct Log {
 }
 
 impl Log {
-    fn turn(&self, own: u64) -> Turn {
+    fn turn(&self, own: u64) -> FlushTurn {
         if self.durable.load(SeqCst) >= own {
-            return Turn::Durable;
+            return FlushTurn::Durable;
         }
         if self.lock.swap(true, SeqCst) {
-            return Turn::Busy;
+            return FlushTurn::Busy;
         }
         let written = self.written.load(SeqCst);
         std::thread::sleep(Duration::from_micros(200));
         self.flushes.fetch_add(1, SeqCst);
         self.durable.fetch_max(written, SeqCst);
         self.lock.store(false, SeqCst);
-        Turn::Led { durable: written >= own }
+        FlushTurn::Led { durable: written >= own }
     }
 }
 
@@ -125,7 +125,7 @@ fn a_leader_that_was_killed_delays_the_others_by_one_wait() {
 fn a_commit_that_no_flush_has_is_an_error_in_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let memory = memory(&folder);
-    let in_vain = GROUP.commit(&memory, || Ok(Turn::Led { durable: false }));
+    let in_vain = GROUP.commit(&memory, || Ok(FlushTurn::Led { durable: false }));
     assert!(matches!(in_vain, Err(Error::Io { .. })));
     // An error of the one that leads is its own, and the round ends with it.
     let rounds = memory.word(GROUP.rounds).load(SeqCst);

@@ -8,9 +8,8 @@
 
 use crate::bounds::{FRAMES_MAX, is_page_size};
 use crate::execute::Runner;
-use crate::frames::{FRAME_HEADER, frame_size};
+use crate::frames::{FRAME_HEADER, frame_size, pack};
 use crate::made::Made;
-use crate::shared::durable::pack;
 use crate::stamp::Stamp;
 use dash_engine::error::{Error, Result};
 use dash_log::format::Form;

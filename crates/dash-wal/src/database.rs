@@ -23,7 +23,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The database file of one connection, with its own open file description.
-pub(crate) struct DatabaseFile<F: File> {
+pub struct DatabaseFile<F: File> {
     file: Arc<F>,
     /// What messages call it.
     name: String,
@@ -42,12 +42,16 @@ impl<F: File> DatabaseFile<F> {
     }
 
     /// The file.
-    pub(crate) fn file(&self) -> &Arc<F> {
+    pub fn file(&self) -> &Arc<F> {
         &self.file
     }
 
     /// Reads up to `buffer.len()` bytes; fewer only at the end of the file.
-    pub(crate) fn read(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn read(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         read_some(&*self.file, buffer, offset).during(Operation::Read, &self.name)
     }
 
@@ -67,7 +71,11 @@ impl<F: File> DatabaseFile<F> {
     }
 
     /// The length in bytes.
-    pub(crate) fn size(&self) -> Result<u64> {
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn size(&self) -> Result<u64> {
         Ok(self.file.metadata().during(Operation::Stat, &self.name)?.len)
     }
 
@@ -77,7 +85,7 @@ impl<F: File> DatabaseFile<F> {
     }
 
     /// The level held.
-    pub(crate) fn level(&self) -> LockLevel {
+    pub fn level(&self) -> LockLevel {
         self.level
     }
 
@@ -164,9 +172,13 @@ impl<F: File> DatabaseFile<F> {
     }
 
     /// Whether this or any other connection, stock ones included, holds RESERVED, shared or not;
-    /// then a journal is not hot. What this one holds by [`Self::hold_reserved`] alone is not told:
+    /// then a journal is not hot. What this one holds only to keep stock writers out is not told:
     /// others' is.
-    pub(crate) fn is_reserved(&self) -> Result<bool> {
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn is_reserved(&self) -> Result<bool> {
         if self.level > LockLevel::Shared {
             return Ok(true);
         }

@@ -319,5 +319,16 @@ fn page_bytes(page_size: u32) -> Result<usize> {
     usize::try_from(page_size).map_err(|_| Error::OutOfMemory)
 }
 
+/// Two 32-bit numbers of a header as one word.
+pub(crate) fn pack(numbers: [u32; 2]) -> u64 {
+    u64::from(numbers[0]) << 32 | u64::from(numbers[1])
+}
+
+/// And back.
+pub(crate) fn unpack(word: u64) -> [u32; 2] {
+    let half = |word: u64| u32::try_from(word & u64::from(u32::MAX)).unwrap_or(0);
+    [half(word >> 32), half(word)]
+}
+
 #[cfg(test)]
 mod tests;

@@ -46,6 +46,7 @@ pub use dash_engine::error::{Error, Operation, Result};
 pub use dash_engine::handover::Turn;
 pub use dash_engine::locks::LockLevel;
 pub use dash_log::session::{LogMedium, Strayed, Whose};
+pub use database::DatabaseFile;
 pub use execute::{Execute, Pages, Runner};
 pub use inspect::{Report, inspect};
 pub use mounted::refuse_mounted;

@@ -6,6 +6,7 @@ use crate::notes::Notes;
 use dash_log::session::{self, Leading};
 use dash_storage::Storage;
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Shared by the connections of a process, for one database.
@@ -15,12 +16,14 @@ pub struct Process<S: Storage> {
     memory: Mutex<Weak<InMemory<S>>>,
     /// What is to be said of commits that are not durable yet.
     pub(crate) notes: Notes,
+    /// Whether anything ever was.
+    pub(crate) records: AtomicBool,
 }
 
 impl<S: Storage> Default for Process<S> {
     fn default() -> Self {
         let (leading, memory, notes) = (Arc::default(), Mutex::default(), Notes::default());
-        Self { leading, memory, notes }
+        Self { leading, memory, notes, records: AtomicBool::new(false) }
     }
 }
 

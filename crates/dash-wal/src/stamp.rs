@@ -7,8 +7,7 @@
 //! the page; whole pages may be torn, so one that the generation writes, too, tells nothing. The
 //! inode number says less, as copying and restoring change it.
 
-use crate::frames::{ByteOrder, checksum};
-use crate::shared::durable::{pack, unpack};
+use crate::frames::{ByteOrder, checksum, pack, unpack};
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::header::COUNTER;
 use dash_engine::io::read_padded;

@@ -99,7 +99,7 @@ fn prepare<E: Engine>(engine: &mut E, leader: &mut LeaderOf<E>) -> Result<bool> 
 }
 
 /// Opens the log that is there. `false`: there is none, or one that was never used.
-fn adopt<E: Engine>(engine: &mut E, leader: &mut LeaderOf<E>) -> Result<bool> {
+pub(super) fn adopt<E: Engine>(engine: &mut E, leader: &mut LeaderOf<E>) -> Result<bool> {
     let session = engine.session();
     let place = &session.place;
     let Some(log) = place.open()?.map_err(|strayed| place.refusal(strayed))? else {
@@ -148,22 +148,6 @@ fn adopt<E: Engine>(engine: &mut E, leader: &mut LeaderOf<E>) -> Result<bool> {
     words.set(Word::Sequence, words.get(Word::Sequence).max(head.sequence));
     (leader.id, leader.void, leader.log) = (head.id, head.sequence, Some(log));
     Ok(true)
-}
-
-/// Opens the log that a session is using, if this process has not.
-///
-/// # Errors
-///
-/// [`Engine::lost`] where it is gone; those of the file system.
-pub fn open_log<E: Engine>(engine: &mut E, leader: &mut LeaderOf<E>) -> Result<()> {
-    if leader.log.is_some() && leader.id == engine.session().words.get(Word::Id) {
-        return Ok(());
-    }
-    let adopted = adopt(engine, leader)?;
-    if let Some(log) = &leader.log {
-        engine.session().leading.set_medium(log);
-    }
-    if adopted { Ok(()) } else { Err(engine.lost()) }
 }
 
 impl<S: Storage, M: Default> Session<S, M> {

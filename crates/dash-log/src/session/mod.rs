@@ -11,8 +11,7 @@
 //! | `placing`, `target` | who moves it, and where a person wants it |
 //! | `strayed`, `whose` | why one that is there is not used |
 //! | `begin` | its first record, and the log opened for it |
-//! | `room` | where in the ring a record goes |
-//! | `write` | a record into the log |
+//! | `write` | a record into the log, and where in the ring it goes |
 
 mod begin;
 mod commit;
@@ -21,7 +20,6 @@ mod leader;
 mod names;
 mod place;
 mod placing;
-mod room;
 mod signed;
 mod strayed;
 mod target;
@@ -29,8 +27,7 @@ mod whose;
 mod words;
 mod write;
 
-pub use begin::open_log;
-pub use commit::{commit, with_log, with_log_waiting};
+pub use commit::{FlushTurn, Seen, WAIT, commit, open_log, with_log, with_log_waiting};
 pub use engine::{Batch, Engine, LeaderOf, MemoryOf};
 pub use leader::{Leader, Leading, LogMedium};
 pub use names::Names;
@@ -39,7 +36,7 @@ pub use placing::place_log;
 pub use strayed::Strayed;
 pub use target::refuse_place;
 pub use whose::Whose;
-pub use words::{Word, Words};
+pub use words::{Group, Word, Words};
 pub use write::Means;
 
 use dash_storage::{File, Storage};

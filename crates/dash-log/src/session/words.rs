@@ -2,7 +2,6 @@
 //! holder of the log's lock only, and only after the flush of what they speak of (WAL-7): the next
 //! one to hold it after a death finds the log as it was before the unfinished record.
 
-use crate::group::Group;
 use dash_storage::SharedMemory;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -39,6 +38,15 @@ pub enum Word {
     /// Sequence of the record that is being written; 0: none. Not 0 under a fresh lock: the one
     /// that wrote it died.
     Writes,
+}
+
+/// Where the two words are by which all who commit wait for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Group {
+    /// Flushes ended, of any success: what waiters sleep on.
+    pub rounds: usize,
+    /// Somebody waits, or died of it, for the round before this one to end; 0: nobody ever did.
+    pub awaited: usize,
 }
 
 /// An engine's words, of which some are the log's.

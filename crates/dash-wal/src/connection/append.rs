@@ -4,12 +4,11 @@
 
 use crate::connection::state::Connection;
 use crate::context::RecordContext;
-use crate::frames::{FRAME_HEADER, FrameHeader, frame_offset, frame_size};
+use crate::frames::{FRAME_HEADER, FrameHeader, frame_offset, frame_size, unpack};
 use crate::logged::put_ends;
 use crate::mutation::{Mutation, broken};
 use crate::process::{Leader, Window};
 use crate::shared::coordination::Word;
-use crate::shared::durable::unpack;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_log::format::Form;
 use dash_log::record::WINDOW_START;

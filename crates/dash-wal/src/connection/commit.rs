@@ -5,13 +5,12 @@ use crate::bounds::FRAMES_MAX;
 use crate::connection::state::Connection;
 use crate::connection::transaction::CommitFrame;
 use crate::connection::wal::Backfill;
-use crate::frames::frame_size;
+use crate::frames::{frame_size, pack};
 use crate::mutation::{Mutation, broken};
 use crate::options::Durability;
 use crate::process::{Frames, Leader};
 use crate::shared::commits::{RecentCommit, Record};
 use crate::shared::coordination::Word;
-use crate::shared::durable::pack;
 use crate::shared::locks::LOG;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_log::session::{Batch, Engine, Means, Session, commit};
@@ -28,7 +27,9 @@ impl<S: Storage> Connection<S> {
     /// nobody knows whether it is durable.
     pub fn committed(&mut self) -> Result<()> {
         // Under locking_mode=EXCLUSIVE SQLite has not given WRITER up.
-        self.tell_sums()?;
+        if self.transaction.unsummed != 0 {
+            self.tell_sums()?;
+        }
         let transaction = &mut self.transaction;
         // Nor does it say where the next transaction begins.
         transaction.first = 0;
@@ -151,21 +152,20 @@ impl<S: Storage> Engine for Connection<S> {
         let few = c.get(Word::StockCommits) < c.get(Word::StockFirst);
         let large = bytes > FRAMES_MAX.min(self.settings.tuning.record_max as u64);
         let unknown = c.is(Word::Session) && c.get(Word::FirstSalt) == 0;
-        c.is(Word::WithoutLog) || !c.is(Word::Session) && few || large || unknown
+        // Frames never follow statements (WAL-32). Where any are recorded here, more may.
+        let behind = frames > 0
+            && c.is_carried()
+            && !self.process.records.load(SeqCst)
+            && !broken(Mutation::FramesBehindStatements);
+        c.is(Word::WithoutLog) || !c.is(Word::Session) && few || large || unknown || behind
     }
 
     fn build(&mut self, leader: &mut Leader<S>, batch: Batch) -> Result<Option<u32>> {
         self.wal.read_back(batch, &mut leader.kept.read, &self.files)?;
-        if let Some(carrying) = self.carrying(leader, batch)? {
-            return self.build_carrying(leader, batch, &carrying).map(Some);
+        match self.process.records.load(SeqCst) {
+            false => self.build_frames(leader, batch).map(Some),
+            true => self.build_with_statements(leader, batch),
         }
-        if self.files.shared.is_carried() && !broken(Mutation::FramesBehindStatements) {
-            return Ok(None);
-        }
-        let commits = self.build_frames(leader, batch)?;
-        // A commit does not wait or fail for what is said of it.
-        drop(self.annotate(leader, batch.page, batch.first));
-        Ok(Some(commits))
     }
 
     fn seal(&mut self) -> Result<()> {

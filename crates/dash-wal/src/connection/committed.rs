@@ -2,9 +2,8 @@
 //! transaction that is about to be committed was run on, and can't ask SQLite. WRITER is held.
 
 use crate::connection::state::Connection;
-use crate::frames::{FRAME_HEADER, frame_offset};
+use crate::frames::{FRAME_HEADER, frame_offset, pack};
 use crate::shared::coordination::Word;
-use crate::shared::durable::pack;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::io::read_exact;
 use dash_engine::memory::zeros;

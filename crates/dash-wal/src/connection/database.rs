@@ -2,6 +2,7 @@
 
 use crate::connection::state::Connection;
 use crate::connection::wal::Backfill;
+use crate::database::DatabaseFile;
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
 use dash_engine::error::{Context, Error, Operation, Result};
@@ -11,13 +12,10 @@ use dash_storage::{Directory, File, FileId, Storage};
 use std::sync::Arc;
 
 impl<S: Storage> Connection<S> {
-    /// Reads; fewer bytes at the end of the file.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file.
-    pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        self.files.database.read(buffer, offset)
+    /// The file, for what needs nothing else of a connection.
+    #[must_use]
+    pub fn database(&self) -> &DatabaseFile<S::File> {
+        &self.files.database
     }
 
     /// Writes: a checkpoint, or a transaction of a database that is not in WAL mode.
@@ -102,27 +100,6 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// Its length in bytes.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file.
-    pub fn size(&self) -> Result<u64> {
-        self.files.database.size()
-    }
-
-    /// The file itself, for mapping.
-    #[must_use]
-    pub fn file(&self) -> &Arc<S::File> {
-        self.files.database.file()
-    }
-
-    /// The lock held.
-    #[must_use]
-    pub fn level(&self) -> LockLevel {
-        self.files.database.level()
-    }
-
     /// Raises the lock (os_unix.c `unixLock`).
     ///
     /// # Errors
@@ -152,15 +129,6 @@ impl<S: Storage> Connection<S> {
             self.files.give_up_start()?;
         }
         Ok(())
-    }
-
-    /// Whether anybody holds RESERVED or more, other than to keep stock writers out.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file.
-    pub fn is_reserved(&mut self) -> Result<bool> {
-        self.files.database.is_reserved()
     }
 
     /// Whether the database is that file, whatever its name is.
@@ -227,7 +195,7 @@ mod tests {
         let mut page = [7; HEADER_LEN];
         let refused = engine.write(&page, 0).unwrap_err().to_string();
         assert!(refused.contains("app.db: page 1 does not begin with"), "{refused}");
-        assert_eq!(engine.size().unwrap(), 0);
+        assert_eq!(engine.database().size().unwrap(), 0);
         page[..MAGIC.len()].copy_from_slice(MAGIC);
         engine.write(&page, 0).unwrap();
         engine.unlock(LockLevel::None).unwrap();

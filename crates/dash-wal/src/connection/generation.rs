@@ -12,11 +12,10 @@ use crate::connection::wal::Wal;
 use crate::context::{
     Generation, HeadContext, RecordContext, WAL_HEADER, page_of, salts_of, salts_word,
 };
-use crate::frames::{FRAME_HEADER, FrameHeader, frame_offset};
+use crate::frames::{FRAME_HEADER, FrameHeader, frame_offset, unpack};
 use crate::mutation::{Mutation, broken};
 use crate::process::Leader;
 use crate::shared::coordination::Word;
-use crate::shared::durable::unpack;
 use crate::stamp::Stamp;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_exact;

@@ -2,11 +2,10 @@
 //! header says.
 
 use crate::connection::files::Files;
-use crate::frames::Salts;
+use crate::frames::{Salts, pack};
 use crate::index::{self, Index, IndexHeader, Inherited};
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
-use crate::shared::durable::pack;
 use crate::shared::entries::Told;
 use crate::shared::locks::REST;
 use crate::watch::GIVEN_UP;

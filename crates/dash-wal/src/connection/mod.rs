@@ -5,7 +5,7 @@
 //! | the database and what lies beside it | `files` | keeps stock SQLite out while there is a log |
 //! | `-wal` | `wal` | `backfill`: what a checkpoint has left in it; `in_memory`; `sums`: frames without checksums |
 //! | the wal-index | `index` | |
-//! | the write transaction | `transaction` | `said`: what it says of itself in the log |
+//! | the write transaction | `transaction` | |
 //! | the checkpoint | `checkpoint` | `drain`: readers and writers that overlap it |
 //!
 //! | file | what the parts do together |
@@ -16,7 +16,7 @@
 //! | `commit` | a commit, and what the log asks for it |
 //! | `barrier` | what must be durable before pages are copied |
 //! | `append` | frames into the log |
-//! | `carry` | statements in the place of frames |
+//! | `statements` | what is recorded of statements, beside frames and in their place |
 //! | `stock` | the way without the log: a flush of `-wal` |
 //! | `generation` | a new header of `-wal` |
 //! | `committed` | the database as of the newest commit |
@@ -26,7 +26,6 @@
 mod append;
 mod backfill;
 mod barrier;
-mod carry;
 mod checkpoint;
 mod close;
 mod commit;
@@ -39,9 +38,9 @@ mod in_memory;
 mod index;
 pub(crate) mod open;
 pub(crate) mod rest;
-mod said;
 mod shm;
 pub(crate) mod state;
+mod statements;
 mod stock;
 mod sums;
 mod transaction;

@@ -16,11 +16,11 @@
 
 use crate::connection::state::Connection;
 use crate::context::{salts_of, salts_word};
+use crate::frames::pack;
 use crate::index;
 use crate::mutation::{Mutation, broken};
 use crate::process::Leader;
 use crate::shared::coordination::Word;
-use crate::shared::durable::pack;
 use crate::shared::locks::REST;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_log::session::{Engine, with_log};
@@ -28,7 +28,6 @@ use dash_storage::{File, LockKind, Storage};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::Duration;
 
 /// The slots that are held: WRITER and CKPT.
 const SLOTS: Range<usize> = index::WRITE..index::CKPT + 1;
@@ -91,13 +90,6 @@ impl<S: Storage> Connection<S> {
         Ok(is_one.then_some(Newest { generation, salts, frame: header.mx_frame }))
     }
 
-    /// How long after its last commit the database is to come to rest. `None`: it is at rest, or is
-    /// not to come there.
-    #[must_use]
-    pub fn rests_after(&self) -> Option<Duration> {
-        self.settings.rest.filter(|_| !self.is_at_rest())
-    }
-
     /// What the database waits for that is to come to rest.
     ///
     /// # Errors
@@ -115,12 +107,6 @@ impl<S: Storage> Connection<S> {
         } else {
             RestState::Time
         })
-    }
-
-    /// Whether the log counts for nothing and nobody is fenced off.
-    #[must_use]
-    pub fn is_at_rest(&self) -> bool {
-        self.files.shared.is_at_rest()
     }
 
     /// Brings the database to rest, unless somebody is at work; what `dash_rest` is about. Commits

@@ -4,6 +4,7 @@ use crate::connection::drain::waits_to_read;
 use crate::connection::files::Files;
 use crate::connection::index::WRITER;
 use crate::connection::state::Connection;
+use crate::frames::frame_size;
 use crate::index::{self, Index};
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
@@ -190,11 +191,12 @@ impl<S: Storage> Connection<S> {
 
     /// WRITER was taken: what a dead writer has left undone is done first, or it is given up.
     fn enter_writer(&mut self, slots: &Range<usize>) -> Result<()> {
-        let summed = self.sum_up_for_the_dead();
-        if summed.is_err() {
+        if self.files.shared.is(Word::Unsummed)
+            && let Err(error) = self.sum_up_for_the_dead()
+        {
             self.index.unlock(slots.clone(), &self.files)?;
+            return Err(error);
         }
-        summed?;
         self.wal.own.begin();
         self.index.got_writer(&self.files);
         Ok(())
@@ -226,7 +228,10 @@ impl<S: Storage> Connection<S> {
             self.checkpoint.generation = self.index.visible_generation();
         }
         if writer {
-            told = self.wal.write_held(&self.files).and_then(|()| self.tell_sums());
+            told = self.wal.write_held(&self.files);
+            if told.is_ok() && self.transaction.unsummed != 0 {
+                told = self.tell_sums();
+            }
             if let Some(index) = &self.index.open {
                 index.tell_apart(|| self.files.storage.random());
             }
@@ -303,5 +308,19 @@ impl<S: Storage> Connection<S> {
             }
             None => Ok(()),
         }
+    }
+
+    /// The bytes of `-wal` where a checkpoint has some to copy still; it makes no system call.
+    #[must_use]
+    pub fn uncopied_wal(&self) -> Option<u64> {
+        let (index, (_, page)) = (self.index.open.as_ref()?, self.wal.page?);
+        let end = index.header()?.mx_frame;
+        (index.is_backfilled() == Some(false)).then(|| u64::from(end) * frame_size(page))
+    }
+
+    /// Whether somebody has committed since this connection began to read: then it can't write.
+    #[must_use]
+    pub fn is_outdated(&self) -> bool {
+        self.index.is_outdated()
     }
 }

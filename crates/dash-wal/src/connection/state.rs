@@ -165,4 +165,23 @@ impl<S: Storage> Connection<S> {
     pub fn log_medium(&self) -> Option<LogMedium> {
         self.session.leading.medium().filter(|_| self.files.shared.is(Word::Session))
     }
+
+    /// How long after its last commit the database is to come to rest. `None`: it is at rest, or is
+    /// not to come there.
+    #[must_use]
+    pub fn rests_after(&self) -> Option<Duration> {
+        self.settings.rest.filter(|_| !self.is_at_rest())
+    }
+
+    /// Whether the log counts for nothing and nobody is fenced off.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        self.files.shared.is_at_rest()
+    }
+
+    /// Now, by the storage's clock, in nanoseconds: what times of others are compared with.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        self.files.storage.monotonic_nanos()
+    }
 }

@@ -18,12 +18,11 @@ use crate::connection::transaction::CommitFrame;
 use crate::connection::wal::Wal;
 use crate::frames::{
     Checksum, FRAME_HEADER, FrameHeader, Prefix, SALTS, WalHeader, checksum, frame_offset,
-    frame_size, is_unsummed, valid_prefix,
+    frame_size, is_unsummed, pack, valid_prefix,
 };
 use crate::index::{self, Index};
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
-use crate::shared::durable::pack;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_exact;
 use dash_engine::memory::zeros;
@@ -133,8 +132,8 @@ impl<S: Storage> Wal<S> {
 }
 
 impl<S: Storage> Connection<S> {
-    /// Gives the frames of the transaction that is about to be committed what they lack. WRITER is
-    /// held.
+    /// Gives the frames of the transaction that is about to be committed what they lack: some were
+    /// written without checksums. WRITER is held.
     ///
     /// # Errors
     ///
@@ -144,9 +143,6 @@ impl<S: Storage> Connection<S> {
         let (Some(last), first) = (self.transaction.frame, self.transaction.unsummed) else {
             return Ok(());
         };
-        if first == 0 {
-            return Ok(());
-        }
         let end = self.wal.last_whole(last.number, self.transaction.written_to);
         if let Some((upto, _)) = self.transaction.sums {
             if upto < end {

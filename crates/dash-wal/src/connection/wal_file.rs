@@ -5,11 +5,10 @@ use crate::connection::state::Connection;
 use crate::connection::transaction::{CommitFrame, Transaction};
 use crate::connection::wal::{Backfill, OwnFrames};
 use crate::context::WAL_HEADER;
-use crate::frames::{FRAME_HEADER, FrameHeader, Place, is_unsummed, place_of};
+use crate::frames::{FRAME_HEADER, FrameHeader, Place, is_unsummed, place_of, unpack};
 use crate::memory::wal::WalFile;
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
-use crate::shared::durable::unpack;
 use dash_engine::beside::open_or_make;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::locks::LockLevel;
@@ -179,7 +178,9 @@ impl<S: Storage> Connection<S> {
         if frame.is_commit() {
             let frames = number.saturating_sub(transaction.first) + 1;
             transaction.frame = Some(CommitFrame { number, frames, salts: frame.salts });
-            transaction.note_said(number, header, &self.process.notes, c);
+            if let Some(said) = transaction.saying.next.take() {
+                transaction.note_said(number, header, said, &self.process.notes, c);
+            }
         }
         Ok(())
     }
@@ -192,7 +193,9 @@ impl<S: Storage> Connection<S> {
     /// Those of the flush.
     pub fn wal_sync(&mut self) -> Result<()> {
         self.wal.write_held(&self.files)?;
-        self.sum_up()?;
+        if self.transaction.unsummed != 0 {
+            self.sum_up()?;
+        }
         match self.transaction.frame {
             Some(frame) if self.transaction.undeferred => {
                 self.transaction.synced = false;
@@ -221,7 +224,9 @@ impl<S: Storage> Connection<S> {
     /// The read lock falls: nothing is asked of the transaction any more.
     pub(super) fn read_released(&mut self) {
         self.wal.own.end();
-        self.transaction.unsay(&self.process.notes);
+        if self.transaction.saying.noted.is_some() {
+            self.transaction.unsay(&self.process.notes);
+        }
         self.transaction.pending = None;
         self.transaction.synced = false;
         if !broken(Mutation::BarrierTakenForCommit) {

@@ -2,7 +2,6 @@
 //! and in the ring of the last commits, with plain stores. Only looking makes system calls.
 
 use crate::connection::state::Connection;
-use crate::frames::frame_size;
 use crate::index;
 use crate::shared::commits::RecentCommit;
 use crate::shared::coordination::Word;
@@ -82,25 +81,5 @@ impl<S: Storage> Connection<S> {
                 (since != 0).then(|| (process, age, handover::entry(entry).start))
             })
             .collect()
-    }
-
-    /// The bytes of `-wal` where a checkpoint has some to copy still; it makes no system call.
-    #[must_use]
-    pub fn uncopied_wal(&self) -> Option<u64> {
-        let (index, (_, page)) = (self.index.open.as_ref()?, self.wal.page?);
-        let end = index.header()?.mx_frame;
-        (index.is_backfilled() == Some(false)).then(|| u64::from(end) * frame_size(page))
-    }
-
-    /// Whether somebody has committed since this connection began to read: then it can't write.
-    #[must_use]
-    pub fn is_outdated(&self) -> bool {
-        self.index.is_outdated()
-    }
-
-    /// Now, by the storage's clock, in nanoseconds: what times of others are compared with.
-    #[must_use]
-    pub fn now(&self) -> u64 {
-        self.files.storage.monotonic_nanos()
     }
 }

@@ -1,7 +1,7 @@
 //! What is known once a database is recovered.
 
 use crate::shared::coordination::Word;
-use crate::shared::durable::DurableEnd;
+use crate::shared::generation::DurableEnd;
 use crate::stamp::Stamp;
 
 /// See the module.

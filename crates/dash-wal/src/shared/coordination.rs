@@ -59,7 +59,7 @@ pub(crate) enum Word {
     Generation = 2,
     /// The salts of `-wal`'s header.
     Salts = 3,
-    /// A [`DurableEnd`](crate::shared::durable::DurableEnd).
+    /// A [`DurableEnd`](crate::shared::generation::DurableEnd).
     Durable = 4,
     /// The first salt1 of a header of `-wal` that may still be on the device.
     FirstSalt = 5,
@@ -145,7 +145,7 @@ pub(crate) enum Word {
     /// 1: statements were recorded in the log since the first opener.
     Said = 51,
     /// Commits in the window, if there is one, that their statements carry: see
-    /// [`crate::connection::carry`].
+    /// [`crate::connection::statements`].
     Carried = 52,
     /// Which memory of a process has `-wal` and the wal-index; 0: they are in files. See
     /// [`crate::memory`].

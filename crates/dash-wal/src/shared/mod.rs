@@ -3,7 +3,6 @@
 
 pub(crate) mod commits;
 pub(crate) mod coordination;
-pub(crate) mod durable;
 pub(crate) mod entries;
-mod generation;
+pub(crate) mod generation;
 pub(crate) mod locks;

@@ -11,7 +11,6 @@ use super::file::WalFile;
 use super::rest;
 use crate::controls::{answer_temporary_name, lock_number, set_mmap_size, toggle};
 use crate::holders::{Wanted, in_the_way};
-use crate::latency::Op;
 
 impl WalFile {
     /// Answers a control; PRAGMA is answered one level up, or by SQLite.
@@ -38,7 +37,7 @@ impl WalFile {
             FileControl::MmapSize(size) => set_mmap_size(&mut self.maps, size),
             FileControl::VfsName(mut name) => name.answer("wal"),
             FileControl::LockState(level) => {
-                *level = lock_number(self.link.state().engine()?.level());
+                *level = lock_number(self.link.state().engine()?.database().level());
             }
             FileControl::LastErrno(errno) => *errno = self.link.state().errno,
             FileControl::PersistWal(setting) => toggle(&mut self.persist_wal, setting),
@@ -57,34 +56,10 @@ impl WalFile {
         Ok(Handled::Yes)
     }
 
-    /// COMMIT_PHASETWO: waits until the commit is durable, as far as it is to be.
-    fn committed(&mut self) -> Result<()> {
-        let mut state = self.link.state();
-        self.link.keep_statements(&mut state);
-        let begun = state.begun.take();
-        let committed = state.call_that_flushes(Connection::committed);
-        self.tell(state.engine()?);
-        committed?;
-        if let Some(begun) = begun {
-            state.latencies.record(Op::Commit, begun);
-        }
-        let after = state.engine()?.rests_after();
-        let held = state.engine()?.uncopied_wal().filter(|held| *held > self.tolerates);
-        drop(state);
-        if let Some(held) = held {
-            self.warn_of_readers(held);
-        }
-        if let Some(links) = self.link.siblings.upgrade() {
-            links.resting.has_committed();
-        }
-        self.watch_for_rest(after);
-        Ok(())
-    }
-
     /// Says once who reads what keeps `-wal` from being begun anew. Where nobody does, it is looked
     /// again when that is twice as large.
     #[cold]
-    fn warn_of_readers(&mut self, held: u64) {
+    pub(super) fn warn_of_readers(&mut self, held: u64) {
         let path = &self.link.path;
         self.tolerates = held.saturating_mul(2);
         if let Some(who) = in_the_way(path, Wanted::NoReaderOfWal, &[], Duration::ZERO) {
@@ -101,7 +76,7 @@ impl WalFile {
     }
 
     /// Says what the engine has to say of calls that did not fail.
-    fn tell(&self, engine: &mut Connection<Real>) {
+    pub(super) fn tell(&self, engine: &mut Connection<Real>) {
         if let Some(notice) = engine.take_notice() {
             self.host.note(Code::WARNING, &in_folder_of(&self.link.path, &notice));
         }

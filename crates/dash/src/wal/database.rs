@@ -109,8 +109,12 @@ impl Database for WalFile {
     }
 
     fn is_left(&self) -> bool {
-        let unlocked =
-            || self.link.state().engine().is_ok_and(|engine| engine.level() == EngineLevel::None);
+        let unlocked = || {
+            self.link
+                .state()
+                .engine()
+                .is_ok_and(|engine| engine.database().level() == EngineLevel::None)
+        };
         self.is_left && unlocked()
     }
 
@@ -120,7 +124,7 @@ impl Database for WalFile {
             return Err(self.refusal());
         }
         let mut state = self.link.state();
-        let unlocked = state.engine()?.level() == EngineLevel::None;
+        let unlocked = state.engine()?.database().level() == EngineLevel::None;
         match unlocked && !Self::says_wal(&mut state)? {
             true => Ok(()),
             false => Err(Error::new(Code::ERROR, IN_TRANSACTION)),

@@ -194,7 +194,7 @@ impl WalFile {
     /// Whether the database's header says WAL mode. An empty file says nothing.
     pub(super) fn says_wal(state: &mut State) -> Result<bool> {
         let mut header = [0; HEADER];
-        let len = state.call(|engine| engine.read(&mut header, 0))?;
+        let len = state.call(|engine| engine.database().read(&mut header, 0))?;
         Ok(says_wal(&header[..len]))
     }
 }
@@ -203,16 +203,16 @@ impl File for WalFile {
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let mut state = self.link.state();
         if state.outdated && (offset, buffer.len()) == CHANGED {
-            let read = state.call(|engine| engine.read(buffer, offset))?;
+            let read = state.call(|engine| engine.database().read(buffer, offset))?;
             buffer[0] ^= 0x80;
             state.outdated = false;
             return Ok(read);
         }
         if !self.time_reads {
-            return state.call(|engine| engine.read(buffer, offset));
+            return state.call(|engine| engine.database().read(buffer, offset));
         }
         let begun = Instant::now();
-        let read = state.call(|engine| engine.read(buffer, offset));
+        let read = state.call(|engine| engine.database().read(buffer, offset));
         state.latencies.record(Op::Read, begun);
         read
     }
@@ -242,7 +242,7 @@ impl File for WalFile {
     }
 
     fn size(&mut self) -> Result<u64> {
-        self.link.state().call(|engine| engine.size())
+        self.link.state().call(|engine| engine.database().size())
     }
 
     /// Whoever only reads is not to checkpoint and delete the log when it closes. That is what
@@ -263,7 +263,7 @@ impl File for WalFile {
     }
 
     fn check_reserved_lock(&mut self) -> Result<bool> {
-        self.link.state().call(Connection::is_reserved)
+        self.link.state().call(|engine| engine.database().is_reserved())
     }
 
     fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
@@ -345,7 +345,7 @@ impl File for WalFile {
             return Ok(None);
         };
         let mut state = self.link.state();
-        let file = state.engine()?.file();
+        let file = state.engine()?.database().file();
         // Where mapping fails, reading works.
         Ok(self.maps.page(file, &range, Some(u64::MAX)).unwrap_or(None))
     }

@@ -311,7 +311,8 @@ pub fn caller(links: &Links) -> Result<Option<Arc<Link>>> {
     // Under locking_mode=EXCLUSIVE SQLite may have called nothing of it in this statement.
     let may_be = |link: &&Arc<Link>| {
         let mut state = link.state();
-        !state.has_log && state.engine().is_ok_and(|engine| engine.level() == LockLevel::Exclusive)
+        !state.has_log
+            && state.engine().is_ok_and(|engine| engine.database().level() == LockLevel::Exclusive)
     };
     match links.iter().find(may_be) {
         Some(link) => Ok(Some(Arc::clone(link))),

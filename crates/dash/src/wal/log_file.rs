@@ -1,4 +1,5 @@
-//! `-wal`, as SQLite sees it: SQLite opens it on behalf of a connection, and closes it first.
+//! `-wal`, as SQLite sees it: SQLite opens it on behalf of a connection, and closes it first. And
+//! the commits that it writes there.
 
 use std::any::Any;
 use std::path::Path;
@@ -10,8 +11,10 @@ use dash_ffi::{
 };
 use dash_wal::Connection;
 
+use super::file::WalFile;
 use super::link::{Link, State};
 use crate::errors::inherited;
+use crate::latency::Op;
 use crate::main_file::SECTOR;
 use crate::together;
 
@@ -84,6 +87,32 @@ impl Link {
             state.engine()?.set_undeferred(undeferred);
         }
         self.capture_statements(state, undeferred);
+        Ok(())
+    }
+}
+
+impl WalFile {
+    /// COMMIT_PHASETWO: waits until the commit is durable, as far as it is to be.
+    pub(super) fn committed(&mut self) -> Result<()> {
+        let mut state = self.link.state();
+        self.link.keep_statements(&mut state);
+        let begun = state.begun.take();
+        let committed = state.call_that_flushes(Connection::committed);
+        self.tell(state.engine()?);
+        committed?;
+        if let Some(begun) = begun {
+            state.latencies.record(Op::Commit, begun);
+        }
+        let after = state.engine()?.rests_after();
+        let held = state.engine()?.uncopied_wal().filter(|held| *held > self.tolerates);
+        drop(state);
+        if let Some(held) = held {
+            self.warn_of_readers(held);
+        }
+        if let Some(links) = self.link.siblings.upgrade() {
+            links.resting.has_committed();
+        }
+        self.watch_for_rest(after);
         Ok(())
     }
 }

@@ -258,7 +258,7 @@ fn is_in_wal_mode(
     beside: &Neighbours,
 ) -> core::result::Result<bool, Failed> {
     let mut header = [0; HEADER];
-    let len = engine.read(&mut header, 0)?;
+    let len = engine.database().read(&mut header, 0)?;
     Ok(says_wal(&header[..len]) || (len > 0 && beside.has_wal()?))
 }
 

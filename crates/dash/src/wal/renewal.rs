@@ -53,7 +53,7 @@ fn take_over(
     let has_log = old.has_log;
     let dead = old.engine()?;
     let engine = new.engine()?;
-    if engine.is_in_memory() || engine.file().id() != dead.file().id() {
+    if engine.is_in_memory() || engine.database().file().id() != dead.database().file().id() {
         return Err(refused());
     }
     new.call(|engine| engine.lock(engine_level(level)))?;

@@ -165,7 +165,7 @@ impl Database {
 
 impl File for Database {
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        engine(self.connection.get()?.read(buffer, offset), Code::IOERR_READ)
+        engine(self.connection.get()?.database().read(buffer, offset), Code::IOERR_READ)
     }
 
     fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
@@ -182,7 +182,7 @@ impl File for Database {
     }
 
     fn size(&mut self) -> Result<u64> {
-        engine(self.connection.get()?.size(), Code::IOERR_FSTAT)
+        engine(self.connection.get()?.database().size(), Code::IOERR_FSTAT)
     }
 
     fn lock(&mut self, to: LockLevel) -> Result<()> {
@@ -194,7 +194,7 @@ impl File for Database {
     }
 
     fn check_reserved_lock(&mut self) -> Result<bool> {
-        engine(self.connection.get()?.is_reserved(), Code::IOERR_CHECKRESERVEDLOCK)
+        engine(self.connection.get()?.database().is_reserved(), Code::IOERR_CHECKRESERVEDLOCK)
     }
 
     fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
