@@ -6,14 +6,13 @@
 //! Invariants: a handle whose `methods` is one of our tables holds a `FileCell`; `xClose` takes it
 //! out.
 
-use crate::arguments::{count, store, unsigned};
+use crate::arguments::{asked, asked_of_index, count, store, unsigned};
 use crate::cell::{FileCell, Way};
 use crate::code::{Code, OK};
 use crate::error::{Error, Result, answer};
 use crate::file::{File, PagePointer};
 use crate::flags::{LockLevel, ShmLock, SyncFlags};
 use crate::guard::guarded;
-use crate::locking::{asked, asked_of_index};
 use crate::sys::{IoMethods, RawFile};
 use crate::window::Window;
 use core::ffi::{c_int, c_void};

@@ -51,7 +51,6 @@ mod host_control;
 mod host_file;
 #[cfg(test)]
 mod linked;
-mod locking;
 mod mutex_api;
 mod name;
 mod nested;

@@ -1,5 +1,8 @@
 //! The write transaction's beginning: one writer, on the newest state, of the two files that the
-//! names stand for.
+//! names stand for; and its turn for the write lock (see [`dash_engine::handover`]).
+//!
+//! Housekeeping (see [`crate::shared::housekeeping`]) is waited for. A stopped process keeps its
+//! locks: after [`PATIENCE`] the answer is `Busy`, and for [`GRUDGE`] it is given at once.
 
 use crate::connection::state::Connection;
 use crate::connection::transaction::Transaction;
@@ -10,7 +13,19 @@ use crate::names::exchange::finish_renames;
 use crate::shared::locks::{self, LockLevel};
 use crate::shared::state::ShadowCondition;
 use dash_engine::error::{Context, Error, Operation, Result, scribbled};
+use dash_engine::handover::{Handed, Turn};
 use dash_storage::{File, LockKind, Metadata, Storage};
+use std::ops::Range;
+use std::time::Duration;
+
+/// How long housekeeping is waited for: longer than any one write takes on a slow device.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// For how long it is not waited for again when that was in vain.
+const GRUDGE: Duration = Duration::from_secs(60);
+
+/// How often a waiting connection looks again.
+const PAUSE: Duration = Duration::from_micros(100);
 
 impl<S: Storage> Connection<S> {
     /// Whether some connection, dash or stock, is in a write transaction.
@@ -165,6 +180,62 @@ impl<S: Storage> Connection<S> {
                 given.during(Operation::Open, self.pair.names.shown_shadow())
             }
             _ => Ok(true),
+        }
+    }
+
+    /// Takes WRITER, past housekeeping; `false` if somebody writes.
+    pub(crate) fn writer_past_housekeeping(&self) -> Result<bool> {
+        let given_back = self.pair.coordination.given_back();
+        let attempt = || self.pair.coordination.try_writer();
+        Ok(attempt()? || self.past_housekeeping(&locks::KEEPS_WRITER, given_back, attempt)?)
+    }
+
+    /// An attempt has failed: makes it again until it is not housekeeping that is in the way.
+    /// `given_back` is what was read before it.
+    pub(crate) fn past_housekeeping(
+        &self,
+        kept: &Range<u64>,
+        mut given_back: u64,
+        attempt: impl Fn() -> Result<bool>,
+    ) -> Result<bool> {
+        let begun = self.pair.storage.monotonic_nanos();
+        let since = |at| Duration::from_nanos(self.pair.storage.monotonic_nanos().wrapping_sub(at));
+        let grudge = self.gave_up_at.get().is_some_and(|at| since(at) < GRUDGE);
+        while self.pair.coordination.met_housekeeping(kept, given_back)? {
+            if self.pair.coordination.given_back() == given_back {
+                if grudge {
+                    return Ok(false);
+                }
+                if since(begun) > PATIENCE {
+                    self.gave_up_at.set(Some(self.pair.storage.monotonic_nanos()));
+                    return Ok(false);
+                }
+                if *kept == locks::KEEPS_SHADOW {
+                    self.pair.coordination.want_shadow(true);
+                }
+                self.pair.storage.sleep(PAUSE);
+            }
+            given_back = self.pair.coordination.given_back();
+            if attempt()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Where this connection can wait for its turn. `None`: it has no reader entry, and polls.
+    pub fn turn(&self) -> Option<Turn<<S::File as File>::Memory>> {
+        self.pair.coordination.turn()
+    }
+
+    /// After WRITER was given up: if somebody waits for it, lets the first in line out and returns
+    /// when WRITER has been taken, at the latest after two milliseconds.
+    pub fn hand_over(&mut self) {
+        match self.pair.coordination.hand_over() {
+            Ok(Handed::Taken) => self.statistics.handovers += 1,
+            Ok(Handed::Missed) => self.statistics.missed_handovers += 1,
+            // A waiter that nobody wakes comes back by itself.
+            Ok(Handed::NobodyWaits) | Err(_) => {}
         }
     }
 }

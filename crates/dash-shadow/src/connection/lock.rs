@@ -19,7 +19,9 @@ impl<S: Storage> Connection<S> {
 
     fn raise(&mut self, level: LockLevel) -> Result<()> {
         self.give_back_locks()?;
-        self.publish_at_last()?;
+        if self.debts.unpublished.is_some() {
+            self.publish_at_last()?;
+        }
         if level >= LockLevel::Shared && self.view.level == LockLevel::None {
             self.begin_read()?;
             self.view.level = LockLevel::Shared;
@@ -61,7 +63,10 @@ impl<S: Storage> Connection<S> {
             self.pair.coordination.unpin();
             self.leave_kept();
             let left = self.leave_shared();
-            lowered = lowered.and(left).and(self.let_writers_in());
+            lowered = lowered.and(left);
+            if self.holds_off {
+                lowered = lowered.and(self.let_writers_in());
+            }
         }
         lowered
     }

@@ -18,7 +18,9 @@ impl<S: Storage> Connection<S> {
         if self.view.level == LockLevel::None {
             return self.read_unlocked(buffer, offset);
         }
-        self.publish_at_last()?;
+        if self.debts.unpublished.is_some() {
+            self.publish_at_last()?;
+        }
         let size = self.size();
         let len =
             usize::try_from(size.saturating_sub(offset)).unwrap_or(usize::MAX).min(buffer.len());

@@ -10,7 +10,7 @@
 //! WRITER is held for moments, never across the copying of pages, and across no flush but that of a
 //! name fence. The shadow is held while pages are copied; a connection that wants it says so in a
 //! word that is looked at between two pieces. A stopped process keeps its locks: how long it is
-//! waited for is in [`crate::connection::past_housekeeping`].
+//! waited for is in [`crate::connection::begin`].
 
 use crate::shared::coordination::{Coordination, Word};
 use crate::shared::locks;

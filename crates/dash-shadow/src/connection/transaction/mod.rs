@@ -1,7 +1,6 @@
 //! A write transaction: where it stands, and what it has written so far.
 
 pub(crate) mod buffer;
-pub(crate) mod carry;
 pub(crate) mod prepare;
 pub(crate) mod publish;
 pub(crate) mod stage;

@@ -15,7 +15,7 @@ use crate::mutation::{Mutation, broken};
 use crate::shared::state::Snapshot;
 use dash_engine::error::{Error, Result};
 use dash_engine::header::{is_summed, not_sqlites, sum_again};
-use dash_engine::io::{STRIDE, bytes_of};
+use dash_engine::io::{STRIDE, bytes_of, write_pieces};
 use dash_engine::memory::{headroom_for, zeros};
 use dash_engine::ranges::RangeSet;
 use dash_storage::{File, Storage};
@@ -315,6 +315,22 @@ impl<S: Storage> Connection<S> {
         self.put_aside(&std::iter::once(end.saturating_sub(area)..end).collect())?;
         self.statistics.tail_bytes += write_commit(&*file, len, &mut block, units, &name)?;
         Ok(())
+    }
+
+    /// Aggregate update: what the last commit changed is written into the other copy, too (DASH
+    /// section 4.3). A connection that made that commit still has its pages, if they are few, and
+    /// reads none back. Writes `range` of the current copy into the shadow; returns its CRC-32.
+    fn carry(&self, shadow: &S::File, range: &Range<u64>, name: &str) -> Result<u32> {
+        let kept = self.memo.last_commit.as_ref().filter(|last| {
+            // Nobody writes a copy while it is current (SHADOW-7).
+            last.id == self.view.snapshot.id && last.pages.covers(range)
+        });
+        if let Some(last) = kept {
+            return last.pages.write_to(shadow, range, name);
+        }
+        let bytes = bytes_of(&*self.current_file()?, range, name)?;
+        write_pieces(shadow, &bytes, range.start, name)?;
+        Ok(crc32fast::hash(&bytes))
     }
 }
 

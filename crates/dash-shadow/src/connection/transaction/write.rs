@@ -45,7 +45,9 @@ impl<S: Storage> Connection<S> {
     /// Under locking_mode=EXCLUSIVE the next transaction begins without a lock call (T5): take the
     /// other copy here. `Busy` is the caller's to wait out; SQLite must never see it.
     fn continue_session(&mut self) -> Result<()> {
-        self.publish_at_last()?;
+        if self.debts.unpublished.is_some() {
+            self.publish_at_last()?;
+        }
         if let Some(reason) = &self.debts.poisoned {
             return Err(Error::Poisoned(reason.clone()));
         }
@@ -134,7 +136,9 @@ impl<S: Storage> Connection<S> {
         // if even that failed the next write says so.
         drop(self.discard());
         // The next lock meets the same error.
-        drop(self.publish_at_last());
+        if self.debts.unpublished.is_some() {
+            drop(self.publish_at_last());
+        }
         self.target.put_aside.label = None;
         let released = self.release_exclusion();
         // Nobody can write the new copy before WRITER is free, so it is safe to move over now.
