@@ -94,6 +94,9 @@ fn a_writer_in_another_process() {
             assert_eq!(said.contains("writing for 0."), mode != "delete", "{mode}: {said}");
             assert_eq!(log(), [said], "{mode}");
         }
+        refused(&made.db, ADD);
+        refused(&made.db, "PRAGMA dash_nothing");
+        has(&last_error(), &["no such PRAGMA: dash_nothing"]);
     }
 }
 
@@ -154,6 +157,18 @@ fn who_keeps_writers_out_though_he_only_reads() {
     let who = format!("process {} (", other.id());
     has(&said, &[&who, "on dash, has been reading under locking_mode=EXCLUSIVE"]);
     assert!(!said.contains("this process"), "{said}");
+}
+
+/// Reading takes the write lock there, and nobody was named.
+#[test]
+fn a_writer_who_keeps_out_who_reads_under_locking_mode_exclusive() {
+    let made = made("shadow");
+    let other = writes(&made);
+    run(&made.db, "PRAGMA locking_mode=EXCLUSIVE");
+    let [process, kind] = named(&other, "shadow");
+    for sql in ["SELECT count(*) FROM t", "BEGIN IMMEDIATE"] {
+        has(&busy(&made.db, sql, BUSY), &[&process, &kind, "has been writing for 0."]);
+    }
 }
 
 #[test]

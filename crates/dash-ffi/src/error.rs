@@ -15,6 +15,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 use std::thread::ThreadId;
+use std::time::Instant;
 
 /// A failure, as SQLite is told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +88,7 @@ struct Kept {
     /// A call failed for it; else it is for the user to know, whatever comes next.
     is_of_failure: bool,
     thread: ThreadId,
+    at: Instant,
 }
 
 thread_local! {
@@ -106,10 +108,10 @@ pub fn last_error() -> Option<String> {
     last.map(|kept| kept.text)
 }
 
-/// Whether this thread itself has one.
+/// Since when this thread itself has one.
 #[must_use]
-pub fn has_last_error() -> bool {
-    LAST_OF_THREAD.try_with(|last| last.borrow().is_some()).unwrap_or(false)
+pub fn last_error_at() -> Option<Instant> {
+    LAST_OF_THREAD.try_with(|last| Some(last.borrow().as_ref()?.at)).ok().flatten()
 }
 
 /// Makes a message the answer of [`last_error`] until there is another one.
@@ -125,7 +127,8 @@ pub fn explain(message: &str) {
 
 fn keep(message: &str, is_of_failure: bool) {
     let thread = std::thread::current().id();
-    let kept = Kept { text: in_one_line(message).into_owned(), is_of_failure, thread };
+    let text = in_one_line(message).into_owned();
+    let kept = Kept { text, is_of_failure, thread, at: Instant::now() };
     // A thread that is being torn down has no cell left: the process's then holds it alone.
     let _ = LAST_OF_THREAD.try_with(|last| *last.borrow_mut() = Some(kept.clone()));
     // Whoever holds it reports an error just now, too; in a forked child that may be nobody.

@@ -81,7 +81,7 @@ pub use connection::{ConnectionHandle, ConnectionRef, KeptConnection};
 pub use control::{
     BusyHandler, FileControl, Handled, Pragma, TempFilename, UnknownControl, VfsName,
 };
-pub use error::{Error, Result, explain, has_last_error, hear_with, in_folder_of, last_error};
+pub use error::{Error, Result, explain, hear_with, in_folder_of, last_error, last_error_at};
 pub use exclusion::while_nobody_opens;
 pub use exit::{Severity, at_exit, syslog_line, temporary_folders, variable};
 pub use extension::{AutoExtension, Extension, SlotInfo, load, load_automatically, register_with};

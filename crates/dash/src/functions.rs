@@ -62,7 +62,7 @@ fn engine(context: &mut Context<'_>) -> Result<Value> {
 /// connection's database is not on dash, or by stock SQLite's rules.
 fn last_error(context: &mut Context<'_>) -> Result<Value> {
     refused::tell();
-    if !dash_ffi::has_last_error() {
+    if dash_ffi::last_error_at().is_none() {
         refused::tell_of_others();
     }
     let said = dash_ffi::last_error();

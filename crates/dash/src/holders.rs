@@ -28,6 +28,8 @@ pub enum Wanted {
     Newest,
     /// To read.
     Read,
+    /// To read, and to keep others from writing (`locking_mode=EXCLUSIVE` in an engine).
+    ReadAlone,
     /// To checkpoint.
     Checkpoint,
     /// That nobody reads in `-wal`.
@@ -89,6 +91,7 @@ impl Wanted {
                 ];
                 [more.to_vec(), written.to_vec()].concat()
             }
+            Self::ReadAlone => [Self::Read.locks(), vec![(Coordination, 1..2, true)]].concat(),
             Self::Checkpoint => vec![(Coordination, 5..6, true), (Index, 121..122, true)],
             Self::NoReaderOfWal => vec![(Index, 123..128, false)],
             Self::NoReader => vec![(Database, SHARED, false), (Shadow, SHARED, false)],
@@ -107,7 +110,7 @@ impl Wanted {
             Self::Write => "has been writing",
             Self::WriteAsStock => "keeps it from being written by stock SQLite's rules",
             Self::Newest => "has committed",
-            Self::Read => "has had it locked",
+            Self::Read | Self::ReadAlone => "has had it locked",
             Self::Checkpoint => "has been checkpointing",
             Self::NoReaderOfWal | Self::NoReader => "has been reading",
             Self::Alone => "has had it open",
@@ -221,12 +224,14 @@ fn described(held: &Held, wanted: Wanted, told: &[Told], at_least: Duration) -> 
         false => format!("process {}", process.id),
     };
     let kind = if held.is_of_description { "on dash" } else { "stock SQLite" };
+    let by_number = told.iter().find(|(number, ..)| *number == process.id);
     let does = match wanted {
         Wanted::Write if !held.exclusive => "has been reading under locking_mode=EXCLUSIVE",
+        // Only writers say of themselves that they are in its way.
+        Wanted::ReadAlone if by_number.is_some() => Wanted::Write.does(),
         wanted => wanted.does(),
     };
     _ = write!(said, " ({}), {kind}, {does}", shown(&process.command));
-    let by_number = told.iter().find(|(number, ..)| *number == process.id);
     // Where there is but one it is that one, whatever it knows itself by.
     let alone = told.first().filter(|_| told.len() == 1 && held.exclusive);
     match by_number.or(alone).filter(|_| held.is_of_description) {

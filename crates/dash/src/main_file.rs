@@ -139,6 +139,18 @@ impl MainFile {
         name_holders(&self.path, error)
     }
 
+    /// What a lock of the database's file is for.
+    fn wanted(&self, level: LockLevel) -> Wanted {
+        match level {
+            LockLevel::Shared if self.said.is_exclusive() && !self.mode.is_sqlites() => {
+                Wanted::ReadAlone
+            }
+            LockLevel::None | LockLevel::Shared => Wanted::Read,
+            LockLevel::Reserved => Wanted::Write,
+            LockLevel::Pending | LockLevel::Exclusive => Wanted::Alone,
+        }
+    }
+
     /// What a slot of the wal-index is wanted for; `None`: SQLite goes on without it.
     fn wanted_of(&self, slot: usize, lock: ShmLock) -> Option<Wanted> {
         match (slot, lock) {
@@ -156,15 +168,6 @@ impl MainFile {
             }
             _ => None,
         }
-    }
-}
-
-/// What a lock of the database's file is for.
-fn wanted(level: LockLevel) -> Wanted {
-    match level {
-        LockLevel::None | LockLevel::Shared => Wanted::Read,
-        LockLevel::Reserved => Wanted::Write,
-        LockLevel::Pending | LockLevel::Exclusive => Wanted::Alone,
     }
 }
 
@@ -206,7 +209,7 @@ impl File for MainFile {
         self.check_process()?;
         self.caller.note();
         self.decide_for(level).map_err(|error| self.named(error))?;
-        let wanted = wanted(level);
+        let wanted = self.wanted(level);
         if let Err(error) = self.database.lock(level) {
             if !self.undecided || error.code != Code::READONLY_DBMOVED {
                 return Err(self.refuse(wanted, error));

@@ -17,7 +17,7 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use dash_engine::open::shell_word;
-use dash_ffi::{Code, HostVfs, explain, in_folder_of};
+use dash_ffi::{Code, HostVfs, explain, in_folder_of, last_error_at};
 use dash_storage::real;
 
 use crate::errors_to;
@@ -181,10 +181,14 @@ pub fn forget() {
     IS_NOTED.set(false);
 }
 
-/// `dash_last_error()` is asked, in this thread: what was refused is what it answers.
+/// `dash_last_error()` is asked, in this thread: what was refused is what it answers, unless it has
+/// something newer to say.
 pub fn tell() {
     if let Some(noted) = of_thread() {
-        tell_of(&mut lock(&noted));
+        let mut noted = lock(&noted);
+        if last_error_at().is_none_or(|at| at <= noted.at) {
+            tell_of(&mut noted);
+        }
     }
 }
 

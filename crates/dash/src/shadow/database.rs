@@ -44,8 +44,8 @@ impl Database for ShadowFile {
 
     fn in_the_way(&mut self, wanted: Wanted) -> InTheWay {
         let why = self.why_busy.take();
-        let engine =
-            self.link.engine_if_open().filter(|_| wanted == Wanted::Write && why.is_none());
+        let is_of_writers = matches!(wanted, Wanted::Write | Wanted::ReadAlone) && why.is_none();
+        let engine = self.link.engine_if_open().filter(|_| is_of_writers);
         let told = engine.map_or_else(Vec::new, |engine| engine.writers());
         InTheWay { told, why }
     }
