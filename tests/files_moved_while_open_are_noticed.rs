@@ -350,3 +350,18 @@ fn dash_opens(path: &std::path::Path) -> String {
         .and_then(|mut session| session.sql("SELECT count(*) FROM t"))
         .expect_err("it is opened")
 }
+
+/// In a mode of SQLite's own it is SQLite that refuses it, where dash is asked for nothing.
+#[test]
+fn a_plain_file_that_is_removed_is_not_written_and_that_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let db = suite::open_dash(path.as_os_str(), "&journal_mode=delete").unwrap();
+    db.execute_batch("CREATE TABLE t(a)").unwrap();
+    fs::remove_file(&path).unwrap();
+    for _ in 0..2 {
+        let (code, _) = suite::sql::refused(&db, "INSERT INTO t VALUES (1)");
+        assert_eq!(code, MOVED);
+        assert!(last_error().contains("is not the file that was opened"), "{}", last_error());
+    }
+}

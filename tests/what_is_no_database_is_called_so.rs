@@ -61,6 +61,33 @@ fn when_it_is_read_and_not_when_it_is_opened() {
     }
 }
 
+/// The first connection to open it has found out what it is, and may be open still.
+#[test]
+fn to_each_connection_whenever_it_is_read() {
+    suite::load();
+    let folder = tempfile::tempdir().unwrap();
+    let open = |name: &str, more: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, b"this is not a database file\n".repeat(200)).unwrap();
+        (name.to_owned(), Connection::open(suite::uri(&path, more)).unwrap())
+    };
+    let all = [open("a.db", ""), open("b.db", ""), open("a.db", ""), open("b.db", "&mode=ro")];
+    for (name, db) in all.iter().chain(&all) {
+        assert_eq!(refused(db, "SELECT * FROM sqlite_master").0, NOTADB.0);
+        let said = last_error();
+        assert!(said.contains(&format!("{name} is not an SQLite database")), "{name}: {said}");
+    }
+    fs::write(folder.path().join("a.db"), b"nor is this\n".repeat(200)).unwrap();
+    assert_eq!(refused(&all[0].1, "SELECT * FROM sqlite_master").0, NOTADB.0);
+    assert!(last_error().contains("a.db is not an SQLite database"), "{}", last_error());
+    let made = folder.path().join("made.db");
+    suite::sql::run(&suite::stock(&made), "CREATE TABLE t(x)");
+    fs::copy(&made, folder.path().join("a.db")).unwrap();
+    let db = suite::open(&folder.path().join("a.db"));
+    suite::sql::run(&db, "SELECT * FROM t");
+    assert!(!last_error().contains("a.db is not"), "{}", last_error());
+}
+
 #[test]
 fn when_it_is_attached() {
     for (what, content) in contents() {

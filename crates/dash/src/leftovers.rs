@@ -32,7 +32,7 @@ fn has_one_name(name: &OsStr, links: u64) -> Result<()> {
 pub const HEADER: usize = 100;
 
 /// How a header begins.
-const MAGIC: &[u8] = b"SQLite format 3\0";
+pub const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// Bytes 18 and 19 of the header: 2 in a file in WAL mode.
 const VERSIONS: Range<usize> = 18..20;

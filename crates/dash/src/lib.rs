@@ -110,6 +110,7 @@ mod main_file;
 mod mapping;
 mod mode;
 mod modes;
+mod no_database;
 mod open;
 mod plain;
 mod pragma;

@@ -4,11 +4,12 @@
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use dash_ffi::{
     Code, ConnectionRef, DeviceCharacteristics, Error, File, FileControl, Handled, HostFile,
     HostVfs, LockLevel, OpenFlags, Opened, PagePointer, Result, ShmLock, ShmMapping, SyncFlags,
-    Value,
+    Value, explain,
 };
 use dash_storage::real::Real;
 
@@ -21,6 +22,7 @@ use crate::mode::Parameters;
 use crate::mode::registry::Membership;
 use crate::mode::{Database, Mode, Statistic};
 use crate::mode::{Opening, Request, Switching};
+use crate::no_database::NoDatabase;
 
 /// The mode.
 pub const MODE: &dyn Mode = &Plain;
@@ -65,6 +67,14 @@ impl Mode for Plain {
     }
 }
 
+fn was_moved(path: &Path) -> String {
+    format!(
+        "{} is not the file that was opened: it was replaced or removed, or was in mode shadow meanwhile; \
+         close the connection and open it again",
+        path.display()
+    )
+}
+
 /// A database on the host's file.
 pub struct PlainFile {
     file: HostFile,
@@ -76,13 +86,15 @@ pub struct PlainFile {
     beside: Neighbours,
     /// Why it is not in its mode, which would have been dash's.
     why: Option<String>,
+    no_database: Arc<NoDatabase>,
 }
 
 impl PlainFile {
     /// One that was just left by an engine.
     pub fn at_rest(file: HostFile, path: &Path) -> Self {
         let (path, beside) = (path.to_path_buf(), Neighbours::of(path));
-        Self { file, path, shared_memory: false, is_read_only: false, beside, why: None }
+        let (shared_memory, is_read_only, no_database) = (false, false, Arc::default());
+        Self { file, path, shared_memory, is_read_only, beside, why: None, no_database }
     }
 }
 
@@ -136,6 +148,11 @@ impl Request<'_> {
         let mut file = PlainFile::at_rest(file, self.path);
         (file.shared_memory, file.is_read_only) = (shared_memory, is_read_only);
         file.why = why;
+        if let Some(membership) = &membership {
+            file.no_database = membership.shared().of();
+            // Without locks it is not asked again.
+            file.no_database.tell(&mut file.file);
+        }
         Ok(opened(self, (MODE, Box::new(file)), flags, membership))
     }
 
@@ -245,8 +262,11 @@ impl File for PlainFile {
     /// connection that is idle since before the names were exchanged would roll back into its own
     /// copy, and remove, the journal of somebody who is writing the other one.
     fn lock(&mut self, level: LockLevel) -> Result<()> {
-        let Self { file, path, beside, is_read_only, .. } = self;
+        let Self { file, path, beside, is_read_only, no_database, .. } = self;
         file.lock(level)?;
+        if level == LockLevel::Shared {
+            no_database.tell(file);
+        }
         if *is_read_only
             && level == LockLevel::Shared
             && let Err(error) =
@@ -257,14 +277,7 @@ impl File for PlainFile {
         }
         if level == LockLevel::Shared && has_moved(file)? && path.exists() {
             file.unlock(LockLevel::None)?;
-            return Err(Error::new(
-                Code::READONLY_DBMOVED,
-                format!(
-                    "{} is not the file that was opened: it was replaced, or was in mode shadow meanwhile; \
-                     close the connection and open it again",
-                    path.display()
-                ),
-            ));
+            return Err(Error::new(Code::READONLY_DBMOVED, was_moved(path)));
         }
         Ok(())
     }
@@ -278,6 +291,14 @@ impl File for PlainFile {
     }
 
     fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
+        if let FileControl::HasMoved(moved) = control {
+            let handled = self.file.file_control(FileControl::HasMoved(moved))?;
+            // SQLite makes it an error by itself.
+            if *moved {
+                explain(&was_moved(&self.path));
+            }
+            return Ok(handled);
+        }
         self.file.file_control(control)
     }
 

@@ -19,6 +19,7 @@ use crate::leftovers::{self, HEADER, Neighbours};
 use crate::main_file::opened;
 use crate::mode::registry::Membership;
 use crate::mode::{Request, Switching};
+use crate::no_database::NoDatabase;
 use crate::plain;
 use crate::rollback::engine::{Failed, Patience, Rollback, ToOpen};
 use crate::rollback::link::Link;
@@ -133,8 +134,9 @@ impl Request<'_> {
         if !membership.switch(plain::MODE) {
             return Err(error);
         }
-        let message = error.message.as_deref().unwrap_or_default();
-        self.host.note(error.code, &in_folder_of(self.path, message));
+        let message = in_folder_of(self.path, error.message.as_deref().unwrap_or_default());
+        self.host.log(error.code, &message);
+        membership.shared().of::<NoDatabase>().is_found(message);
         self.plain(Some(membership))
     }
 }
