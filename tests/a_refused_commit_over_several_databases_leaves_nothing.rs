@@ -186,3 +186,26 @@ fn in_any_modes() {
     let wrong: Vec<_> = Case::all().into_iter().flat_map(tried).collect();
     assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// SQLite asks nobody before it commits what it has in WAL mode through its own VFS, wherever that
+/// stands before a database of dash: a program that does all of it again would do that part twice.
+#[test]
+fn but_what_stock_sqlite_has_in_wal_mode_and_that_is_said() {
+    for modes in [[STOCK_WAL, "shadow", "delete"], [STOCK_WAL, "delete", "wal"]] {
+        let case = Case { modes, exclusive: false, spills: false, is_first: false };
+        let folder = tempfile::tempdir().expect("a folder");
+        let paths = ["a.db", "b.db", "c.db"].map(|name| folder.path().join(name));
+        let db = prepared(case, &paths);
+        let third = folder.path().join("d.db");
+        let shadow = suite::uri(&third, "&journal_mode=shadow");
+        db.execute("ATTACH ? AS d", [shadow]).expect("attaches");
+        run(&db, "CREATE TABLE d.t(x)");
+        change(&db, case);
+        run(&db, "INSERT INTO d.t VALUES (1)");
+        db.execute_batch("COMMIT").expect_err("they could not be recovered together");
+        assert_eq!(counts(&db), [AFTER, BEFORE, BEFORE], "{modes:?}");
+        let said: String = suite::one(&db, "SELECT dash_last_error()");
+        let words = "a.db, in WAL mode on stock SQLite, has been committed all the same";
+        assert!(said.contains(words), "{modes:?}: {said}");
+    }
+}

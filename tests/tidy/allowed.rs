@@ -63,7 +63,7 @@ pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 
 /// Lines of product source a crate may have: without tests, comments counted.
 pub(crate) const LINES: &[(&str, usize)] = &[
-    ("dash", 15_755),
+    ("dash", 15_783),
     ("dash-bench", 5_385),
     ("dash-cli", 7_608),
     ("dash-engine", 2_520),
@@ -97,7 +97,7 @@ pub(crate) const WORDS: &[(&str, usize)] = &[
     ("crates/dash/BACKUPS.md", 1_450),
     ("crates/dash/EXTRAS.md", 2_494),
     ("crates/dash/GUARANTEES.md", 1_639),
-    ("crates/dash/LIMITS.md", 3_333),
+    ("crates/dash/LIMITS.md", 3_331),
     ("crates/dash/REFERENCE.md", 5_023),
 ];
 

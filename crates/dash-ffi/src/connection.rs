@@ -96,13 +96,13 @@ impl ConnectionRef<'_> {
         unsafe { (self.slot.api.db_readonly)(self.as_ptr(), schema.as_ptr()) == 1 }
     }
 
-    /// The files that the transaction in hand writes, but that of the database at `own`. An SQLite
-    /// before 3.39 tells that of `main` only, and one before 3.34 takes a `main` that can be
+    /// The files that the transaction in hand writes, in the order in which SQLite commits them. An
+    /// SQLite before 3.39 tells that of `main` only, and one before 3.34 takes a `main` that can be
     /// written for one that is.
     #[must_use]
-    pub fn other_files_written(&self, own: &Path) -> Vec<PathBuf> {
+    pub fn files_written(&self) -> Vec<PathBuf> {
         let (api, db) = (self.slot.api, self.as_ptr());
-        let other = |schema: &CStr| {
+        let written = |schema: &CStr| {
             let schema = schema.as_ptr();
             // SAFETY: an open connection that this thread holds, and a C string.
             let name = unsafe { (api.db_filename)(db, schema) };
@@ -115,10 +115,10 @@ impl ConnectionRef<'_> {
             let is_written = || unsafe {
                 api.is_written(db, schema).unwrap_or_else(|| (api.db_readonly)(db, schema) == 0)
             };
-            let is_other = !name.is_empty() && path(name) != own && is_written();
-            is_other.then(|| path(name).to_path_buf())
+            let is_file = !name.is_empty() && is_written();
+            is_file.then(|| path(name).to_path_buf())
         };
-        other(c"main").into_iter().chain(self.attached().filter_map(other)).collect()
+        written(c"main").into_iter().chain(self.attached().filter_map(written)).collect()
     }
 
     /// The names of the attached databases. An SQLite before 3.39 tells none.

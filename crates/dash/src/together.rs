@@ -90,7 +90,7 @@ impl File for SuperJournal {
     }
 
     fn sync(&mut self, flags: SyncFlags) -> Result<()> {
-        check_list(&self.list)?;
+        check_list(&self.list, None)?;
         self.file.sync(flags)
     }
 
@@ -116,33 +116,37 @@ impl File for SuperJournal {
     }
 }
 
-/// Refuses such a transaction, by what its super-journal lists.
+/// Refuses such a transaction, by what its super-journal lists. `own`: SQLite is committing the
+/// database whose journal that is, and has those that are listed before it.
 ///
 /// # Errors
 ///
 /// `SQLITE_ERROR`.
-pub fn check_list(list: &[u8]) -> Result<()> {
+pub fn check_list(list: &[u8], own: Option<&Path>) -> Result<()> {
     let names = list.split(|byte| *byte == 0).filter(|journal| !journal.is_empty());
-    check(names.map(|journal| Path::new(OsStr::from_bytes(journal))))
+    check(names.map(|journal| Path::new(OsStr::from_bytes(journal))), own)
 }
 
 /// Refuses it before the database at `own` commits by itself in WAL mode, where nobody has seen
-/// what the super-journal lists: another VFS makes that of `main`.
+/// what the super-journal lists, which is what is `written`: another VFS makes that of `main`.
 ///
 /// # Errors
 ///
 /// `SQLITE_ERROR`.
-pub fn check_unseen(main: Option<&Path>, own: &Path, others: &[PathBuf]) -> Result<()> {
+pub fn check_unseen(main: Option<&Path>, own: &Path, written: &[PathBuf]) -> Result<()> {
     if main.is_none_or(|main| registry::mode_of(main).is_some()) {
         return Ok(());
     }
-    let all = others.iter().map(PathBuf::as_path).chain([own]);
-    let journals: Vec<_> =
-        all.map(|path| PathBuf::from(with(path.as_os_str(), "-journal"))).collect();
-    check(journals.iter().map(PathBuf::as_path))
+    let journal = |path: &Path| PathBuf::from(with(path.as_os_str(), "-journal"));
+    let journals: Vec<_> = written.iter().map(|path| journal(path)).collect();
+    check(journals.iter().map(PathBuf::as_path), Some(&journal(own)))
 }
 
-fn check<'a>(mut journals: impl Iterator<Item = &'a Path> + Clone) -> Result<()> {
+fn check<'a>(
+    mut journals: impl Iterator<Item = &'a Path> + Clone,
+    own: Option<&Path>,
+) -> Result<()> {
+    let all = journals.clone();
     if !journals.clone().any(is_of_engine) {
         return Ok(());
     }
@@ -155,6 +159,7 @@ fn check<'a>(mut journals: impl Iterator<Item = &'a Path> + Clone) -> Result<()>
         Some(journal) => {
             let shown = journal.to_string_lossy();
             let name = shown.strip_suffix("-journal").unwrap_or(&shown);
+            let kept = own.map(|own| committed_before(all, own)).unwrap_or_default();
             let remedy = match registry::mode_of_journal(journal) {
                 Some(_) => "or PRAGMA journal_mode=shadow (or wal) with the name of its schema",
                 None => "or attach it with ?vfs=dash",
@@ -163,10 +168,27 @@ fn check<'a>(mut journals: impl Iterator<Item = &'a Path> + Clone) -> Result<()>
                 Code::ERROR,
                 format!(
                     "a transaction can't change databases of dash and {name}, which is not in mode shadow nor in mode wal: \
-                     after a crash they could not be recovered together; change them in separate transactions, {remedy}"
+                     after a crash they could not be recovered together; {kept}change them in separate transactions, {remedy}"
                 ),
             ))
         }
+    }
+}
+
+/// What can't be taken back: stock SQLite commits what it has in WAL mode by itself, in its turn.
+fn committed_before<'a>(journals: impl Iterator<Item = &'a Path>, own: &Path) -> String {
+    let is_kept = |journal: &&Path| {
+        registry::mode_of_journal(journal).is_none() && !journal.is_file() && is_harmless(journal)
+    };
+    let before = journals.take_while(|journal| *journal != own).filter(is_kept);
+    let names: Vec<_> =
+        before.filter_map(database_of).map(|path| path.display().to_string()).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(
+            "{}, in WAL mode on stock SQLite, has been committed all the same: don't repeat that part; ",
+            names.join(", ")
+        ),
     }
 }
 

@@ -77,7 +77,7 @@ impl PassFile {
         let own = Path::new(own.strip_suffix("-wal").unwrap_or(&own));
         let kept = self.probe.kept.lock().unwrap();
         let others = kept.as_ref().and_then(|kept| {
-            kept.visit(|connection| !connection.other_files_written(own).is_empty())
+            kept.visit(|connection| connection.files_written().iter().any(|file| file != own))
         });
         self.probe.note(format!("others {others:?}"));
     }

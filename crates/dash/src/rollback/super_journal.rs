@@ -16,6 +16,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use dash_engine::names::with;
 use dash_ffi::{Code, Error, Result, SideFile};
 
 use crate::together;
@@ -105,16 +106,17 @@ fn checksum(name: &[u8]) -> u32 {
 }
 
 /// Refuses what [`together`] does, also where another VFS has made the super-journal, as the main
-/// database is open through that.
+/// database is open through that, for the database at `own`.
 ///
 /// # Errors
 ///
 /// `SQLITE_ERROR`, or why the super-journal can't be read.
-pub fn check_children(super_journal: &Path) -> Result<()> {
+pub fn check_children(super_journal: &Path, own: &Path) -> Result<()> {
     let list = std::fs::read(super_journal).map_err(|error| {
         Error::new(Code::IOERR_READ, format!("reading {}: {error}", super_journal.display()))
     })?;
-    together::check_list(&list).inspect_err(|_| together::keep(super_journal))
+    let own = PathBuf::from(with(own.as_os_str(), "-journal"));
+    together::check_list(&list, Some(&own)).inspect_err(|_| together::keep(super_journal))
 }
 
 /// `to`, seen from the folder `from`; both are absolute and have neither `.` nor `..`.

@@ -66,7 +66,7 @@ impl ShadowFile {
             None => None,
             Some(path) => {
                 self.prepared.set_super_journal(Some(path.to_path_buf()));
-                super_journal::check_children(path)?;
+                super_journal::check_children(path, &self.link.path)?;
                 Some(super_journal::relative(&self.folder, path))
             }
         };

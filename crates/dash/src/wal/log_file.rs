@@ -69,19 +69,23 @@ impl Link {
     /// visible where the transaction is refused.
     fn begin_commit(&self, state: &mut State) -> Result<()> {
         state.begun = Some(Instant::now());
-        let (others, main) = state
+        let (written, main) = state
             .kept
             .as_ref()
             .and_then(|kept| {
                 kept.visit(|connection| {
-                    let others = connection.other_files_written(&self.path);
-                    let main = (!others.is_empty()).then(|| connection.path("main"));
-                    (others, main.flatten())
+                    let mut written = connection.files_written();
+                    let is_alone = written.iter().all(|path| *path == self.path);
+                    if is_alone {
+                        written.clear();
+                    }
+                    let main = (!is_alone).then(|| connection.path("main"));
+                    (written, main.flatten())
                 })
             })
             .unwrap_or_default();
-        let undeferred = !others.is_empty();
-        together::check_unseen(main.as_deref(), &self.path, &others)?;
+        let undeferred = !written.is_empty();
+        together::check_unseen(main.as_deref(), &self.path, &written)?;
         if undeferred != state.undeferred {
             state.undeferred = undeferred;
             state.engine()?.set_undeferred(undeferred);
