@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use dash_testing::machine::root_for;
 use dash_testing::mounts::Mount;
+use dash_testing::roles::{Role, python};
 use rusqlite::Connection;
 use suite::parts::{Part, again};
 use suite::peers::Session;
@@ -89,6 +90,81 @@ fn what_to_do_where_the_medium_is_read_only() {
     }
     let part = Part { parameters: "&mode=ro&immutable=1", ..Part::default() };
     assert_eq!(Session::dash(&there, part).unwrap().must("SELECT x FROM t"), "1");
+}
+
+/// It spoke of commits only.
+#[test]
+fn what_reading_takes_where_the_folder_alone_can_not_be_written() {
+    if !root_for("a folder of somebody else") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = folder.path().join("app.db");
+    let db = suite::open_dash(path.as_os_str(), "&journal_mode=wal").unwrap();
+    run(&db, "CREATE TABLE t(x); INSERT INTO t VALUES (1)");
+    db.close().unwrap();
+    for name in fs::read_dir(folder.path()).unwrap() {
+        let user = Some(NOBODY);
+        std::os::unix::fs::chown(name.unwrap().path(), user, user).unwrap();
+    }
+    let log = tempfile::NamedTempFile::new().unwrap();
+    fs::set_permissions(log.path(), fs::Permissions::from_mode(0o666)).unwrap();
+    let user = Some(NOBODY);
+    let part = Part { user, group: user, ..Part::default() };
+    let mut command = again("session", &path, part);
+    command.env("DASH_ERRORS", log.path());
+    Session::begin(command).unwrap().sql("SELECT x FROM t").unwrap_err();
+    let told = fs::read_to_string(log.path()).unwrap();
+    for words in ["the right to write the database's folder", "Nor can it be read", "immutable=1"] {
+        assert!(told.contains(words), "{words:?} is not in {told:?}");
+    }
+    let mut reader = Session::dash(&path, Part { parameters: "&immutable=1", ..part }).unwrap();
+    assert_eq!(reader.must("SELECT x FROM t"), "1");
+}
+
+#[test]
+fn that_a_folder_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("missing");
+    let error = Session::dash(&place.join("app.db"), Part::default()).map(drop).unwrap_err();
+    assert!(error.contains("make that folder first"), "{error}");
+}
+
+const LIMITS: &str = "
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+first = open(sys.argv[2])
+first.execute('CREATE TABLE t(v)')
+first.close()
+def tries(word):
+    try:
+        db = open(sys.argv[2])
+        for i in range(100): db.execute('INSERT INTO t VALUES (randomblob(9000))')
+    except sqlite3.Error: pass
+    say(word, scratch.execute('SELECT dash_last_error()').fetchone()[0])
+limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (8192, limits[1]))
+tries('size')
+resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir('/proc/self/fd')), 100))
+tries('files')
+";
+
+#[test]
+fn which_limit_is_in_the_way() {
+    for mode in ["wal", "shadow"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app.db");
+        let script =
+            LIMITS.replace("(sys.argv[2])", &format!("(sys.argv[2], '&journal_mode={mode}')"));
+        let Some(mut command) = python(&script, &[&path]) else { return };
+        let mut role = Role::spawn(&mut command);
+        for (word, remedy) in [("size", "ulimit -f"), ("files", "ulimit -n")] {
+            let said = role.hear(word);
+            assert!(said.contains(remedy), "{mode}: {said}");
+        }
+    }
 }
 
 #[test]

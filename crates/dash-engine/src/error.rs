@@ -17,7 +17,7 @@ pub enum Error {
     #[error("the snapshot is older than the newest commit; begin the transaction again")]
     BusySnapshot,
     /// A storage call failed.
-    #[error("{operation} {name}: {source}")]
+    #[error("{operation} {name}: {source}{}", remedy(source))]
     Io {
         /// What was being done, such as `flush`.
         operation: Operation,
@@ -99,6 +99,35 @@ impl std::fmt::Display for Operation {
     }
 }
 
+/// `errno` where this process, or the machine, has as many files open as it may (Linux).
+const TOO_MANY: [i32; 2] = [24, 23];
+
+/// What to do about the error of a system call, to be said behind it, where that is one of limits.
+/// Nothing behind an error that has words of its own.
+#[must_use]
+pub fn remedy(source: &io::Error) -> &'static str {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    let Some(errno) = source.raw_os_error() else { return "" };
+    match source.kind() {
+        StorageFull => {
+            "; what was committed stays: free space or inodes on that file system (df, df -i), then go on"
+        }
+        QuotaExceeded => {
+            "; what was committed stays: free space on that file system, or have the quota raised, then go on"
+        }
+        FileTooLarge => {
+            "; what was committed stays: start the program with a larger limit on the size of a file (ulimit -f, LimitFSIZE=)"
+        }
+        _ if errno == TOO_MANY[0] => {
+            "; close connections, or start the program with a larger limit on open files (ulimit -n, LimitNOFILE=)"
+        }
+        _ if errno == TOO_MANY[1] => {
+            "; the whole machine has as many files open as it may (sysctl fs.file-max)"
+        }
+        _ => "",
+    }
+}
+
 /// What is read in shared memory, or found by what is read there, and can't be.
 pub fn scribbled(coordination: &str, what: &str) -> Error {
     Error::Io {
@@ -138,5 +167,23 @@ pub trait Context<T> {
 impl<T> Context<T> for io::Result<T> {
     fn during(self, operation: Operation, name: impl std::fmt::Display) -> Result<T> {
         self.map_err(|source| Error::Io { operation, name: name.to_string(), source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_named_with_what_to_do() {
+        let said = |errno| {
+            let source = io::Error::from_raw_os_error(errno);
+            Error::Io { operation: Operation::Write, name: "app.db".into(), source }.to_string()
+        };
+        let words = ["df -i", "quota", "ulimit -f", "ulimit -n", "fs.file-max"];
+        for (errno, words) in [28, 122, 27, 24, 23].into_iter().zip(words) {
+            assert!(said(errno).contains(words), "{}", said(errno));
+        }
+        assert_eq!(said(5), "writing app.db: Input/output error (os error 5)");
     }
 }

@@ -44,7 +44,11 @@ pub fn of_path(path: &Path, error: Error) -> Error {
     let mut places = [folder, Some(path).filter(|_| is_unsaid)].into_iter().flatten();
     match places.find_map(|place| Some((place, fs::metadata(place).err()?))) {
         Some((place, why)) if error.code.primary() == Code::CANTOPEN => {
-            Error::new(error.code, format!("opening {}: {why}", place.display()))
+            let advice = match why.kind() {
+                ErrorKind::NotFound if Some(place) == folder => ": make that folder first",
+                _ => "",
+            };
+            Error::new(error.code, format!("opening {}: {why}{advice}", place.display()))
         }
         _ => error,
     }

@@ -82,8 +82,12 @@ pub(crate) fn with_advice(error: Error, size: u64) -> Error {
     }
     match error {
         Error::Io { operation, name, source } => {
+            let make = match source.kind() {
+                ErrorKind::FileTooLarge => "start the program with a larger ulimit -f",
+                _ => "make space for it",
+            };
             let text = format!(
-                "{source}: mode shadow has to make a second copy of {} KiB there before anything can be written; make space for it, or \
+                "{source}: mode shadow has to make a second copy of {} KiB there before anything can be written; {make}, or \
                  leave the mode with PRAGMA journal_mode=delete",
                 size.div_ceil(1024)
             );

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dash_engine::names::with;
-use dash_ffi::{Code, Error, FileName, HostVfs, KeptConnection, OpenFlags, Result, Window};
+use dash_ffi::{
+    AccessCheck, Code, Error, FileName, HostVfs, KeptConnection, OpenFlags, Result, Window,
+};
 use dash_storage::Storage;
 use dash_storage::real::{self, Real};
 
@@ -91,8 +93,17 @@ impl Request<'_> {
 
     /// Says that it was opened without an engine, and what would change that.
     pub(crate) fn note_by_stock(&self, why: &Error, needs: &str) {
+        let is_there = |ending| Path::new(&with(self.path.as_os_str(), ending)).exists();
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        let may_make = self.host.access(folder, AccessCheck::ReadWrite).unwrap_or(true);
+        let reading = match self.beside.says_wal(self.path) && !may_make && !is_there("-shm") {
+            true => {
+                ". Nor can it be read, as stock SQLite may not make -shm: while nobody writes it, add immutable=1 to the URI"
+            }
+            false => "",
+        };
         let said = format!(
-            "{} was opened by stock SQLite's rules, without dash: {why}. A commit is as durable as PRAGMA synchronous says. {needs}",
+            "{} was opened by stock SQLite's rules, without dash: {why}. A commit is as durable as PRAGMA synchronous says. {needs}{reading}",
             self.path.display()
         );
         self.host.note(Code::WARNING, said.trim_end());

@@ -11,6 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use dash_engine::error::remedy;
 use dash_ffi::{Code, Error, Result, SideFile};
 use dash_storage::real;
 
@@ -40,7 +41,7 @@ fn failed(code: Code, source: &io::Error) -> Error {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => Code::FULL,
         _ => code,
     };
-    Error::new(code, format!("the journal's temporary file: {source}"))
+    Error::new(code, format!("the journal's temporary file: {source}{}", remedy(source)))
 }
 
 impl Journal {
