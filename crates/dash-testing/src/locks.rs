@@ -7,10 +7,15 @@ use nix::libc;
 
 /// Locks the first bytes of a file until it is closed: `F_RDLCK` or `F_WRLCK`.
 pub fn lock_first(file: &File, kind: libc::c_int, bytes: i64) {
+    lock(file, kind, 0, bytes);
+}
+
+/// The same of bytes elsewhere.
+pub fn lock(file: &File, kind: libc::c_int, start: i64, bytes: i64) {
     let lock = libc::flock {
         l_type: i16::try_from(kind).expect("small"),
         l_whence: i16::try_from(libc::SEEK_SET).expect("small"),
-        l_start: 0,
+        l_start: start,
         l_len: bytes,
         l_pid: 0,
     };

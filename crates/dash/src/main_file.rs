@@ -50,6 +50,8 @@ pub struct MainFile {
     pub(crate) undecided: bool,
     /// SQLite is giving its lock up for the mode to be chosen.
     pub(crate) is_unlocking: bool,
+    /// The mode that SQLite has given up for another one, which dash is to enter.
+    pub(crate) left: Option<&'static dyn Mode>,
     /// `VACUUM INTO` makes it.
     pub(crate) is_copy: bool,
     /// The place in the process's list. None: read by stock SQLite's rules, whatever others do; or
@@ -83,6 +85,7 @@ pub(crate) fn opened(
         caller: request.caller,
         undecided: false,
         is_unlocking: false,
+        left: None,
         is_copy: false,
         membership,
         level: LockLevel::None,

@@ -173,6 +173,7 @@ impl MainFile {
     fn unlocks_first(&mut self, wanted: &'static dyn Mode, pragma: &Pragma<'_>) -> Result<bool> {
         match pragma.ran() {
             Some(ran) if std::mem::take(&mut self.is_unlocking) => {
+                self.left = None;
                 if ran.is_err() {
                     // Cut off in the middle, they have left SQLite without its lock.
                     pragma.run_first(|schema| format!("PRAGMA {schema}.locking_mode=EXCLUSIVE"));
@@ -189,6 +190,7 @@ impl MainFile {
             return Ok(false);
         }
         let by_sqlite = self.mode.is_sqlites() && !self.mode.is_plain();
+        self.left = by_sqlite.then_some(self.mode);
         self.is_unlocking = pragma.run_first(|schema| {
             let leave = format!("PRAGMA {schema}.journal_mode=DELETE; ");
             format!(
@@ -273,32 +275,61 @@ impl MainFile {
                 _ if to.is_plain() => return Ok(Change::Made),
                 None => return self.ask_sqlite_to_leave(to, pragma),
                 Some(Ok(())) => return Err(still_there),
-                Some(Err(error)) => return Err(self.not_left(to, &error)),
+                Some(Err(error)) => {
+                    self.left = None;
+                    return Err(self.not_left(to, &error));
+                }
             },
-            _ => match self.switch(to) {
-                Err(error) if error.code.primary() == Code::BUSY && is_habit(to) => {
+            _ => match (self.switch(to), self.left.take()) {
+                (Err(error), Some(from)) if self.mode.is_plain() => {
+                    return Err(self.back_to(from, error));
+                }
+                (Err(error), _) if error.code.primary() == Code::BUSY && is_habit(to) => {
                     let error = self.named(error);
                     self.host.note(Code::NOTICE, error.message.as_deref().unwrap_or_default());
                 }
-                other => other?,
+                (other, _) => other?,
             },
         }
         Ok(Change::Made)
     }
 
     /// SQLite gives up its own mode first, by a statement of its own on this connection.
-    fn ask_sqlite_to_leave(&self, to: &'static dyn Mode, pragma: &Pragma<'_>) -> Result<Change> {
+    fn ask_sqlite_to_leave(
+        &mut self,
+        to: &'static dyn Mode,
+        pragma: &Pragma<'_>,
+    ) -> Result<Change> {
         if !self.membership.as_ref().is_some_and(Membership::is_alone) {
             return Err(in_use(&self.path));
         }
         match pragma.run_first(|schema| format!("PRAGMA {schema}.journal_mode=DELETE")) {
-            true => Ok(Change::Begun),
+            true => {
+                self.left = Some(self.mode);
+                Ok(Change::Begun)
+            }
             false => Err(wrong(format!(
                 "this SQLite does not tell dash the name of the database: give it in PRAGMA NAME.journal_mode=DELETE, \
                  and then in PRAGMA NAME.journal_mode={}",
                 to.names()[0]
             ))),
         }
+    }
+
+    /// SQLite has given up its own mode, and the other one can't be had because of `error`. Where
+    /// the former one can't either, a plain file stays.
+    fn back_to(&mut self, from: &'static dyn Mode, error: Error) -> Error {
+        let error = self.named(error);
+        if self.switch(from).is_ok() {
+            return error;
+        }
+        let (left, path) = (from.names()[0], self.path.display());
+        Error::new(
+            error.code,
+            format!(
+                "{error}; {path} has left mode {left}, mostly for mode delete: ask for a mode again once that is out of the way"
+            ),
+        )
     }
 
     fn not_left(&self, to: &'static dyn Mode, error: &Error) -> Error {
