@@ -4,6 +4,7 @@
 //! | entry | who calls it |
 //! |---|---|
 //! | `sqlite3_dash_init`, `sqlite3_extension_init` | `load_extension('libdash')`, under whatever name the file has |
+//! | `sqlite3_extension_init` of a file called `libdashdefault…` | a host that can name no entry: also makes dash the default VFS |
 //! | `sqlite3_dashdefault_init` | `load_extension('libdash', 'sqlite3_dashdefault_init')`: also makes dash the default VFS |
 //! | [`automatic`] | SQLite, for every connection opened later |
 //!
@@ -12,7 +13,7 @@
 
 #![expect(unsafe_code, reason = "C calls these functions by their names")]
 
-use core::ffi::{c_char, c_int};
+use core::ffi::{c_char, c_int, c_void};
 
 use dash_ffi::{ApiRoutines, AutoExtension, Connection, EntryPoint, Extension, Result};
 use dash_storage::real;
@@ -45,7 +46,9 @@ pub unsafe extern "C" fn sqlite3_dash_init(
     unsafe { dash_ffi::load(db, error, api, &EXTENSION, false) }
 }
 
-/// [`sqlite3_dash_init`] under the name that fits a library file of any name.
+/// [`sqlite3_dash_init`] under the name that fits a library file of any name; and
+/// [`sqlite3_dashdefault_init`] in a file whose name says so, for hosts that name a file and no
+/// entry. The name is the one under which the process loaded the file first.
 ///
 /// # Safety
 ///
@@ -56,8 +59,10 @@ pub unsafe extern "C" fn sqlite3_extension_init(
     error: *mut *mut c_char,
     api: *const ApiRoutines,
 ) -> c_int {
+    let name = dash_ffi::file_name_of(sqlite3_extension_init as *const c_void);
+    let default = name.is_some_and(|name| name.starts_with(b"libdashdefault."));
     // SAFETY: the arguments are SQLite's own.
-    unsafe { dash_ffi::load(db, error, api, &EXTENSION, false) }
+    unsafe { dash_ffi::load(db, error, api, &EXTENSION, default) }
 }
 
 /// As [`sqlite3_dash_init`], and makes dash the default VFS, each time it is called: for hosts that

@@ -77,6 +77,32 @@ fn the_command_line_shell_uses_it() {
         library().with_extension("").display(),
         path.display()
     );
+    assert_eq!(shell(&script), "dash/shadow\nshadow\n7|shadow\n");
+}
+
+/// A host that names a file and no entry, such as PHP's class SQLite3.
+#[test]
+fn a_link_whose_name_says_so_makes_it_the_default() {
+    if !has_sqlite3() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let engine = |name: &str| {
+        let link = folder.path().join(name);
+        std::os::unix::fs::symlink(library(), &link).expect("a link");
+        let path = folder.path().join(format!("{name}.db"));
+        let (link, path) = (link.display(), path.display());
+        shell(&format!(
+            ".load {link}\n.open {path}\nPRAGMA journal_mode=wal;\nSELECT dash_engine();\n"
+        ))
+    };
+    assert_eq!(engine("libdashdefault.so"), "wal\nwal\n");
+    assert_eq!(engine("libdashdefaults.so"), "wal\nnone\n");
+    assert_eq!(engine("renamed.so"), "wal\nnone\n");
+}
+
+/// What the command line shell prints for a script.
+fn shell(script: &str) -> String {
     let mut shell = Command::new("sqlite3")
         .arg(":memory:")
         .stdin(std::process::Stdio::piped())
@@ -86,5 +112,5 @@ fn the_command_line_shell_uses_it() {
     std::io::Write::write_all(&mut shell.stdin.take().expect("piped"), script.as_bytes())
         .expect("reads");
     let output = shell.wait_with_output().expect("ends");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "dash/shadow\nshadow\n7|shadow\n");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
