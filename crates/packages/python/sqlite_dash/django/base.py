@@ -1,0 +1,66 @@
+"""The backend: Django's own for SQLite, whose files are opened through dash.
+
+``OPTIONS`` are those of Django's backend, and ``durability`` (see ``sqlite_dash.uri``). Databases in
+memory, such as those of tests, are opened without dash.
+"""
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db.backends.sqlite3 import base
+
+from sqlite_dash import check, enter_wal, explained, load, uri
+
+from .client import DatabaseClient
+from .creation import DatabaseCreation
+
+load()
+
+
+class Cursor(base.SQLiteCursorWrapper):
+    """Adds dash's reason to errors."""
+
+    def execute(self, query, params=None):
+        with explained():
+            return super().execute(query, params)
+
+    def executemany(self, query, param_list):
+        with explained():
+            return super().executemany(query, param_list)
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """A connection."""
+
+    client_class = DatabaseClient
+    creation_class = DatabaseCreation
+
+    def get_connection_params(self):
+        name = str(self.settings_dict["NAME"])
+        if name.startswith("file:") and not self.is_in_memory_db():
+            raise ImproperlyConfigured(
+                f"NAME is a path with the engine sqlite_dash.django, which makes the URI itself: {name}"
+            )
+        params = super().get_connection_params()
+        params.setdefault("timeout", 30.0)
+        self._durability = params.pop("durability", "full")
+        if not self.is_in_memory_db():
+            params.update(database=uri(params["database"], self._durability), uri=True)
+        return params
+
+    def get_new_connection(self, conn_params):
+        with explained():
+            db = super().get_new_connection(conn_params)
+            if not self.is_in_memory_db():
+                try:
+                    enter_wal(db)
+                    check(db, self._durability)
+                except BaseException:
+                    db.close()
+                    raise
+        return db
+
+    def create_cursor(self, name=None):
+        return self.connection.cursor(factory=Cursor)
+
+    def _commit(self):
+        with explained():
+            return super()._commit()
