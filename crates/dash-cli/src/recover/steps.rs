@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory as _, File as _, OpenMode, Storage as _};
-use nix::errno::Errno;
-use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 
 use super::plan::Step;
 use crate::Outcome;
@@ -54,8 +54,8 @@ pub fn run(steps: &[Step], extension: &Extension, interrupt: &Interrupt) -> Resu
 /// Never replaces a file, and is durable when it returns.
 fn rename(from: &Path, to: &Path) -> Result<()> {
     let what = format!("renaming {} to {}", from.shown(), to.shown());
-    match renameat2(AT_FDCWD, from, AT_FDCWD, to, RenameFlags::RENAME_NOREPLACE) {
-        Err(Errno::EINVAL | Errno::ENOSYS) if to.symlink_metadata().is_err() => {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS) if to.symlink_metadata().is_err() => {
             fs::rename(from, to).explain(&what)?
         }
         other => other.explain(&what)?,

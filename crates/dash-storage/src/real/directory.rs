@@ -10,10 +10,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::fcntl::{self, AtFlags, OFlag, RenameFlags};
+use nix::fcntl::{self, AtFlags, OFlag};
 use nix::sys::stat::{self, FileStat, Mode};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{self, AccessFlags, UnlinkatFlags, geteuid};
+use rustix::fs::{RenameFlags, renameat_with};
 
 use super::descriptor::Descriptor;
 use super::file::File;
@@ -171,7 +172,9 @@ impl crate::Directory for Directory {
         check(a)?;
         check(b)?;
         let directory = self.descriptor.file()?;
-        match fcntl::renameat2(directory, a, directory, b, RenameFlags::RENAME_EXCHANGE) {
+        // The system call itself: glibc has a function for it from 2.28 on.
+        let exchanged = renameat_with(directory, a, directory, b, RenameFlags::EXCHANGE);
+        match exchanged.map_err(|error| Errno::from_raw(error.raw_os_error())) {
             Ok(()) => Ok(()),
             Err(Errno::EINVAL | Errno::ENOSYS) => Err(Errno::EOPNOTSUPP.into()),
             Err(error) => Err(error.into()),

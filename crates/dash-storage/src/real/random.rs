@@ -1,11 +1,11 @@
 //! Numbers nobody else draws, also not a forked child: straight from the kernel.
 
-#![expect(unsafe_code, reason = "getrandom(2)")]
-
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
 use std::time::SystemTime;
+
+use rustix::rand::{GetRandomFlags, getrandom};
 
 /// A random number that is not zero.
 pub(super) fn draw() -> u64 {
@@ -19,8 +19,8 @@ pub(super) fn draw() -> u64 {
 
 fn kernel() -> Option<u64> {
     let mut bytes = [0; 8];
-    // SAFETY: the buffer is live and as long as said.
-    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    // The system call itself: glibc has a function for it from 2.25 on.
+    let got = getrandom(&mut bytes, GetRandomFlags::empty()).ok()?;
     (got == 8).then(|| u64::from_le_bytes(bytes))
 }
 
