@@ -21,6 +21,8 @@ pub struct Elf {
     pub stays: bool,
     /// The newest version of glibc that it asks for; none where it asks for no glibc.
     pub glibc: Option<(u32, u32)>,
+    /// Symbols that it can't do without, of no library that it was linked with.
+    pub nowhere: BTreeSet<String>,
 }
 
 type Header = FileHeader64<Endianness>;
@@ -47,18 +49,23 @@ impl Elf {
             found.read_dynamic(endian, entries, strings)?;
         }
         let symbols = sections.symbols(endian, data, elf::SHT_DYNSYM)?;
-        for symbol in
-            symbols.iter().filter(|symbol| symbol.is_definition(endian, symbols.strings()))
-        {
-            let name = symbol.name(endian, symbols.strings())?;
-            found.exports.insert(String::from_utf8_lossy(name).into_owned());
-        }
-        if let Some(versions) = sections.versions(endian, data)? {
-            for symbol in 0..symbols.len() {
-                let version = versions.version_index(endian, object::SymbolIndex(symbol));
-                let version = versions.version(version.index())?;
-                let name = version.map(|version| String::from_utf8_lossy(version.name()));
-                found.glibc = found.glibc.max(name.as_deref().and_then(glibc_version));
+        let versions = sections.versions(endian, data)?;
+        for (index, symbol) in symbols.enumerate() {
+            let name = String::from_utf8_lossy(symbol.name(endian, symbols.strings())?);
+            let version = match &versions {
+                Some(versions) => {
+                    versions.version(versions.version_index(endian, index).index())?
+                }
+                None => None,
+            };
+            if let Some(version) = version {
+                let version = String::from_utf8_lossy(version.name());
+                found.glibc = found.glibc.max(glibc_version(&version));
+            }
+            if symbol.is_definition(endian, symbols.strings()) {
+                found.exports.insert(name.into_owned());
+            } else if symbol.st_bind() == elf::STB_GLOBAL && version.is_none() {
+                found.nowhere.insert(name.into_owned());
             }
         }
         Ok(found)

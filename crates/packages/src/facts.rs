@@ -14,7 +14,7 @@ pub const SUMMARY: &str =
     "dash for SQLite: a loadable extension that makes durable commits fast, with many writers";
 /// The extension's file.
 pub const LIBRARY: &str = "libdash.so";
-/// A link to it. Its name makes dash the default VFS where a host names a file and no entry.
+/// A hard link to it. Its name makes dash the default VFS where a host names a file and no entry.
 pub const LIBRARY_DEFAULT: &str = "libdashdefault.so";
 /// What the extension exports, and nothing else, in the order of the alphabet.
 pub const ENTRIES: [&str; 3] =

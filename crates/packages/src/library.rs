@@ -73,8 +73,12 @@ impl Built {
             );
         }
         for path in [&self.library, &self.program] {
-            let needed = Elf::read(path)?.needed;
-            let more = needed.iter().find(|name| {
+            let found = Elf::read(path)?;
+            // musl has no versions.
+            if let (Libc::Gnu(..), Some(symbol)) = (self.target.libc, found.nowhere.first()) {
+                bail!("{} asks for {symbol}, which that glibc lacks", path.display());
+            }
+            let more = found.needed.iter().find(|name| {
                 !["libc.", "libm.", "libdl.", "libpthread.", "librt.", "ld-linux"]
                     .iter()
                     .any(|own| name.starts_with(own))
@@ -93,7 +97,7 @@ impl Built {
 ///
 /// If they can't be built, or are not what packages need.
 pub fn build(root: &Path, packages: &Path, target: Target) -> Result<Built> {
-    let tools = Tools::install(&packages.join("tools"))?;
+    let tools = Tools::install(packages)?;
     let goal = match target.libc {
         Libc::Gnu(major, minor) => format!("{}.{major}.{minor}", target.triple),
         Libc::Musl => target.triple.to_owned(),
@@ -111,10 +115,12 @@ pub fn build(root: &Path, packages: &Path, target: Target) -> Result<Built> {
     let folder = made.join(target.triple).join("release");
     let built = Built::check(target, folder.join(LIBRARY), folder.join(NAME))?;
     built.check_for_everybody()?;
+    // A hard link: PHP follows symbolic ones, and would load the file by its other name.
     let link = folder.join(LIBRARY_DEFAULT);
-    if !link.is_symlink() {
-        std::os::unix::fs::symlink(LIBRARY, &link)
-            .with_context(|| format!("linking {}", link.display()))?;
+    if link.exists() {
+        std::fs::remove_file(&link).with_context(|| format!("removing {}", link.display()))?;
     }
+    std::fs::hard_link(&built.library, &link)
+        .with_context(|| format!("linking {}", link.display()))?;
     Ok(built)
 }

@@ -24,6 +24,7 @@ use clap::builder::PossibleValuesParser;
 use facts::TARGETS;
 use library::Built;
 use package::{Package, Place};
+use tools::Tools;
 
 /// All of them, in the order in which they are made.
 const PACKAGES: &[Package] = &[python::PACKAGE];
@@ -32,7 +33,7 @@ const PACKAGES: &[Package] = &[python::PACKAGE];
 #[derive(Parser)]
 #[command(name = "dash-packages", version, max_term_width = 100)]
 struct Arguments {
-    /// Which ones
+    /// Which ones; `library` only builds the binaries, `tools` only installs what builds them
     #[arg(required = true, value_parser = PossibleValuesParser::new(names()))]
     packages: Vec<String>,
     /// For which system
@@ -48,7 +49,7 @@ struct Arguments {
 
 /// What can be asked for.
 fn names() -> impl Iterator<Item = &'static str> {
-    ["all", "library"].into_iter().chain(PACKAGES.iter().map(|package| package.name))
+    ["all", "library", "tools"].into_iter().chain(PACKAGES.iter().map(|package| package.name))
 }
 
 fn make(arguments: &Arguments) -> Result<()> {
@@ -59,6 +60,9 @@ fn make(arguments: &Arguments) -> Result<()> {
         Some(folder) => folder.clone(),
         None => target_folder(&root)?.join("packages"),
     };
+    if arguments.packages == ["tools"] {
+        return Tools::install(&out).map(drop);
+    }
     let target = TARGETS.into_iter().find(|target| target.triple == arguments.target);
     let target = target.context("no such target")?;
     let built = match &arguments.built {

@@ -23,12 +23,14 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Finds them in a folder, or installs them there, which takes a network and minutes.
+    /// Finds them below `packages`, the folder of all that is made, or installs them there, which
+    /// takes a network and minutes.
     ///
     /// # Errors
     ///
     /// If they can't be had.
-    pub fn install(folder: &Path) -> Result<Self> {
+    pub fn install(packages: &Path) -> Result<Self> {
+        let folder = packages.join("tools");
         let venv = folder.join("python");
         let python = venv.join("bin/python");
         let zig = format!(

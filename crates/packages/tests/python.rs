@@ -3,74 +3,11 @@
 mod common;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
-use common::{Made, done, make};
-use dash_testing::drivers::installed;
+use common::done;
+use common::python::{Installed, PYTHON};
 use dash_testing::machine::{is_root, runs};
-use dash_testing::{Need, skip};
-
-const PYTHON: &str = "/usr/bin/python3";
-
-/// The wheel in an environment of its own.
-struct Installed {
-    made: Made,
-    python: PathBuf,
-}
-
-impl Installed {
-    /// Into an empty environment, by one command.
-    fn new() -> Option<Self> {
-        if !runs(PYTHON, &["-c", "import ensurepip, sqlite3"]) {
-            skip(Need::Python, "there is no Python with venv and sqlite3");
-            return None;
-        }
-        let made = make("python")?;
-        let venv = made.folder.path().join("venv");
-        done(Command::new(PYTHON).args(["-m", "venv"]).arg(&venv));
-        let python = venv.join("bin/python");
-        let pip = ["-m", "pip", "install", "--no-index", "--disable-pip-version-check", "-q"];
-        done(Command::new(&python).args(pip).arg(&made.files[0]));
-        Some(Self { made, python })
-    }
-
-    fn folder(&self) -> &Path {
-        self.made.folder.path()
-    }
-
-    /// A command in that environment, in the test's folder.
-    fn run(&self, program: &Path) -> Command {
-        let mut command = Command::new(program);
-        command.current_dir(self.folder());
-        // pytest and others of this machine have no say.
-        command.env_remove("PYTHONPATH").env_remove("DASH_LIBRARY").env_remove("SQLITE_DASH");
-        command
-    }
-
-    /// What a script says.
-    fn says(&self, script: &str) -> String {
-        done(self.run(&self.python).args(["-c", script]))
-    }
-
-    /// The same in another Python, which finds the package here.
-    fn says_in(&self, python: &Path, script: &str) -> String {
-        let mut command = self.run(python);
-        done(command.env("PYTHONPATH", self.packages()).args(["-B", "-c", script]))
-    }
-
-    /// Where the wheel was unpacked.
-    fn packages(&self) -> PathBuf {
-        let said = self.says("import sqlite_dash; print(sqlite_dash.__path__[0])");
-        Path::new(said.trim()).parent().expect("a folder").to_owned()
-    }
-
-    /// What stock SQLite reads.
-    fn stock(&self, database: &str, sql: &str) -> String {
-        let script = "import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone())";
-        done(self.run(Path::new(PYTHON)).args(["-c", script, database, sql])).trim().to_owned()
-    }
-}
 
 /// Three lines, as a page would have them.
 const COMMITS: &str = "import sqlite_dash
@@ -78,72 +15,131 @@ db = sqlite_dash.connect('app.db')
 with db: db.executescript('CREATE TABLE IF NOT EXISTS t(x); INSERT INTO t VALUES (7)')
 ";
 
+/// How a script sees what it must be told.
+const TOLD: &str = "import os, sqlite3, sqlite_dash
+def told(words, error, what):
+    try: what()
+    except error as found: assert words in str(found), (found, sqlite_dash.last_error())
+    else: raise AssertionError(words)
+";
+
 #[test]
 fn one_command_installs_it_and_three_lines_make_a_durable_commit() {
-    let Some(it) = Installed::new() else { return };
+    let Some(it) = Installed::alone() else { return };
     // Killed, so that nothing is put in order by a close.
     let killed = "print(sqlite_dash.durability(db), *db.execute('SELECT dash_engine()').fetchone(), flush=True)
-import os; os.kill(os.getpid(), 9)";
-    let output = it.run(&it.python).args(["-c", &format!("{COMMITS}{killed}")]).output();
+os.kill(os.getpid(), 9)";
+    let output = it.run(&it.python).args(["-c", &format!("import os\n{COMMITS}{killed}")]).output();
     assert_eq!(String::from_utf8_lossy(&output.expect("runs").stdout), "full wal\n");
     it.says(&format!("{COMMITS}db.close()"));
     assert_eq!(it.stock("app.db", "SELECT count(*) FROM t"), "2");
     let program = it.python.with_file_name("sqlite-dash");
     let said = done(it.run(&program).args(["inspect", "app.db"]));
     assert!(said.contains("app.db"), "{said}");
-    let said = done(it.run(&it.python).args(["-m", "pip", "uninstall", "-qy", "sqlite-dash"]));
-    assert_eq!(said, "");
+    done(it.run(&it.python).args(["-m", "pip", "uninstall", "-qy", "sqlite-dash"]));
     assert!(!program.exists());
+    assert!(!it.packages.join("sqlite_dash").exists());
 }
 
 #[test]
 fn every_python_here_loads_it() {
-    let Some(it) = Installed::new() else { return };
+    let Some(it) = Installed::unpacked() else { return };
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let versions = fs::read_dir(home.join(".pyenv/versions")).into_iter().flatten();
     let others = versions.filter_map(|entry| Some(entry.ok()?.path().join("bin/python3")));
     let is_new_enough = "import sqlite3, sys; assert sys.version_info >= (3, 8)";
     let fits = |path: &PathBuf| runs(&path.to_string_lossy(), &["-c", is_new_enough]);
-    for python in others.filter(fits).chain([PathBuf::from(PYTHON)]) {
-        let said =
-            it.says_in(&python, &format!("{COMMITS}print(sqlite_dash.durability(db)); db.close()"));
-        assert_eq!(said, "full\n", "{}", python.display());
-        // As in a Python that was built without extension loading.
-        let by_ctypes = "import sqlite_dash._loading as l
+    // As in a Python that was built without extension loading.
+    let by_ctypes = "import sqlite_dash._loading as l
 l._load_natively = lambda db, path, entry: l._load_by_ctypes(path, entry)\n";
-        let said = it.says_in(
-            &python,
-            &format!("{by_ctypes}{COMMITS}print(sqlite_dash.durability(db)); db.close()"),
-        );
-        assert_eq!(said, "full\n", "{}", python.display());
+    for python in others.filter(fits).chain([PathBuf::from(PYTHON)]) {
+        for before in ["", by_ctypes] {
+            let script = format!("{before}{COMMITS}print(sqlite_dash.durability(db)); db.close()");
+            assert_eq!(it.says_in(&python, &script), "full\n", "{}", python.display());
+        }
     }
 }
 
 #[test]
 fn what_is_not_durable_is_told() {
-    let Some(it) = Installed::new() else { return };
-    let script = "import sqlite3, sqlite_dash
-def told(what, words, error=sqlite_dash.NotDurable):
-    try: what()
-    except error as found: assert words in str(found), found
-    else: raise AssertionError(words)
-told(lambda: sqlite_dash.durability(sqlite3.connect('stock.db')), 'load()')
-db = sqlite_dash.connect('host.db', durability='host')
-told(lambda: db.execute('PRAGMA synchronous=NORMAL') and sqlite_dash.durability(db), 'normal')
-told(lambda: sqlite_dash.durability(sqlite3.connect('stock.db')), 'not on dash')
-told(lambda: sqlite_dash.connect('no/folder.db'), 'folder', sqlite3.OperationalError)
-told(lambda: sqlite_dash.connect('a.db', uri=True), 'path', TypeError)
+    let Some(it) = Installed::unpacked() else { return };
+    let script = "
+no = sqlite_dash.NotDurable
+told('load()', no, lambda: sqlite_dash.durability(sqlite3.connect('stock.db')))
+host = sqlite_dash.connect('host.db', durability='host')
+host.execute('PRAGMA synchronous=NORMAL')
+told('normal', no, lambda: sqlite_dash.durability(host))
+told('not on dash', no, lambda: sqlite_dash.durability(sqlite3.connect('stock.db')))
+shadow = sqlite3.connect('file:shadow.db?vfs=dash&journal_mode=shadow', uri=True)
+assert sqlite_dash.durability(shadow) == 'full'
+told('no/folder', sqlite3.OperationalError, lambda: sqlite_dash.connect('no/folder/a.db'))
+told('a path', TypeError, lambda: sqlite_dash.connect('a.db', uri=True))
+told('dash_durability', sqlite3.OperationalError, lambda: sqlite_dash.connect('a.db', durability='x'))
 assert sqlite_dash.connect(':memory:').execute('SELECT dash_engine()').fetchone() == ('none',)
-odd = sqlite_dash.connect('odd ?#%25.db')
-odd.execute('CREATE TABLE t(x)'); odd.close()
-first, second = (sqlite_dash.connect('two.db', timeout=0, isolation_level=None) for _ in range(2))
-first.execute('BEGIN IMMEDIATE')
-with sqlite_dash.explained():
-    try: second.execute('BEGIN IMMEDIATE')
-    except sqlite3.OperationalError as error: locked = error
-assert sqlite_dash.last_error().split()[0] in str(sqlite_dash.last_error())
-import os; assert os.path.exists('odd ?#%25.db'), os.listdir()
-print('done')
+sqlite_dash.connect('odd ?#%25.db').execute('CREATE TABLE t(x)')
+assert os.path.exists('odd ?#%25.db'), os.listdir()
+two = [sqlite_dash.connect('two.db', timeout=0, isolation_level=None) for _ in range(2)]
+two[0].execute('BEGIN IMMEDIATE')
+def begin():
+    with sqlite_dash.explained(): two[1].execute('BEGIN IMMEDIATE')
+told('has been writing', sqlite3.OperationalError, begin)
 ";
-    assert_eq!(it.says(script), "done\n");
+    it.says(&format!("{TOLD}{script}"));
+}
+
+#[test]
+fn a_library_that_is_missing_or_another_version_is_told() {
+    let Some(it) = Installed::unpacked() else { return };
+    let script = "
+os.environ['DASH_LIBRARY'] = '/nonesuch/libdash.so'
+told('Build dash', RuntimeError, sqlite_dash.load)
+os.environ['DASH_LIBRARY'] = sqlite_dash.__file__
+told('can\\'t be loaded', RuntimeError, sqlite_dash.load)
+del os.environ['DASH_LIBRARY']
+import shutil
+shutil.copy(sqlite_dash.loadable_path(), 'libdash.so')
+db = sqlite3.connect(':memory:')
+db.enable_load_extension(True)
+db.load_extension('./libdash.so')
+told('a second copy', RuntimeError, sqlite_dash.load)
+sqlite_dash._loading.VERSION = '9.9.9'
+told('this package has 9.9.9', RuntimeError, sqlite_dash.load)
+";
+    it.says(&format!("{TOLD}{script}"));
+}
+
+#[test]
+fn a_variable_puts_a_program_on_dash_that_knows_nothing_of_it() {
+    let Some(it) = Installed::alone() else { return };
+    let script = "import sqlite3
+db = sqlite3.connect('app.db')
+print(*db.execute('PRAGMA journal_mode=WAL').fetchone())
+print(*db.execute('SELECT dash_engine()').fetchone())";
+    let says = |value: &str| {
+        done(it.run(&it.python).env("SQLITE_DASH", value).args(["-W", "error", "-c", script]))
+    };
+    assert_eq!(says("1"), "wal\nwal\n");
+    let without = script.replace("dash_engine()", "0");
+    assert_eq!(done(it.run(&it.python).args(["-c", &without])), "wal\n0\n");
+}
+
+/// As in an image whose packages belong to root.
+#[test]
+fn a_folder_of_packages_may_be_read_only() {
+    let Some(it) = Installed::unpacked() else { return };
+    done(it.run("chmod").args(["-R", "a-w,a+rX", "."]));
+    let work = tempfile::tempdir().expect("a folder");
+    // Nothing is read-only to root.
+    let mut python = match is_root() {
+        true => it.with("setpriv"),
+        false => it.with(&it.python),
+    };
+    if is_root() {
+        done(it.run("chmod").args(["a+rwx"]).args([work.path(), it.folder()]));
+        python.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(PYTHON);
+    }
+    python.current_dir(work.path()).args(["-c", &format!("{COMMITS}db.close()")]);
+    let output = python.output().expect("runs");
+    done(it.run("chmod").args(["-R", "u+w", "."]));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

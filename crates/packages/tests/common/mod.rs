@@ -1,7 +1,9 @@
-//! Packages that are made of what cargo has built for the tests: those for everybody are made of
-//! another build, which takes Zig and minutes.
+//! Packages that are made of what cargo has built for the tests, or of the binaries in the folder
+//! that `DASH_BUILT` names: those for everybody take Zig and minutes.
 
-use std::path::{Path, PathBuf};
+pub mod python;
+
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use dash_testing::{Need, skip};
@@ -17,14 +19,15 @@ pub struct Made {
 
 /// Makes the package of that name; none if there is nothing to pack.
 pub fn make(package: &str) -> Option<Made> {
-    let own = Path::new(env!("CARGO_BIN_EXE_dash-packages"));
-    let built = own.parent().expect("a program lies in a folder");
+    let own = PathBuf::from(std::env::var_os("CARGO_BIN_EXE_dash-packages").expect("cargo says"));
+    let beside = own.parent().expect("a program lies in a folder");
+    let built = std::env::var_os("DASH_BUILT").map_or_else(|| beside.to_owned(), PathBuf::from);
     if !built.join("sqlite-dash").exists() {
         skip(Need::Program, "cargo has not built sqlite-dash: it does for --workspace");
         return None;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let mut maker = Command::new(own);
+    let mut maker = Command::new(&own);
     maker.args([package, "--built"]).arg(built).arg("--out").arg(folder.path());
     let said = done(&mut maker);
     // The first line is that of the library.

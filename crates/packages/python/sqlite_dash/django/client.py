@@ -12,4 +12,5 @@ class DatabaseClient(BaseDatabaseClient):
 
     @classmethod
     def settings_to_cmd_args_env(cls, settings_dict, parameters):
-        return [program_path(), "shell", str(settings_dict["NAME"]), *parameters], None
+        options = ["--", *parameters] if parameters else []
+        return [program_path(), "shell", str(settings_dict["NAME"]), *options], None
