@@ -119,19 +119,6 @@ pub unsafe fn register_with<Db, Message, Api>(
 
 /// Registers dash with the given `rusqlite` crate, of any version, and opens a scratch connection
 /// so that the VFS is there. May be used any number of times.
-///
-/// ```
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// dash::register!(rusqlite)?;
-/// # let folder = tempfile::tempdir()?;
-/// # let path = folder.path().join("app.db").display().to_string();
-/// let db = rusqlite::Connection::open(format!("file:{path}?vfs=dash"))?;
-/// db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)")?;
-/// let mode: String = db.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
-/// assert_eq!(mode, "shadow");
-/// # Ok(())
-/// # }
-/// ```
 #[macro_export]
 macro_rules! register {
     ($rusqlite:ident) => {

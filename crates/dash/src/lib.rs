@@ -1,19 +1,36 @@
 //! dash: commits of stock SQLite that are durable with one flush and no journal file.
 //!
-//! This crate is the loadable extension `libdash.so` (which the package `libdash` makes of it) and
-//! the same as a Rust crate (see [`register!`]). It registers the VFS `dash`, which hands main
-//! databases to an engine (the crates `dash-shadow` and `dash-wal`) and everything else to the VFS
-//! below.
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("app.db").display().to_string();
+//! dash::register!(rusqlite)?; // once, before anything is opened
+//! let db = rusqlite::Connection::open(format!("file:{path}?vfs=dash"))?;
+//! db.busy_timeout(std::time::Duration::from_secs(30))?;
+//! db.pragma_update(None, "journal_mode", "WAL")?;
+//! db.pragma_update(None, "synchronous", "FULL")?; // NORMAL can lose commits with the power
+//! db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)")?; // durable when it returns
+//! let engine: String = db.query_row("SELECT dash_engine()", [], |row| row.get(0))?;
+//! assert_eq!(engine, "wal");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! sqlx takes two lines more than `vfs("dash")`, as it shows no function of its SQLite: a
+//! dependency on the `libsqlite3-sys` that it has itself, and
+//!
+//! ```text
+//! unsafe { dash::register_with(libsqlite3_sys::sqlite3_auto_extension) }?;
+//! SqliteConnectOptions::new().in_memory(true).connect().await?.close().await?;
+//! ```
+//!
+//! This crate, `sqlite-dash` in the registry, is also the loadable extension `libdash.so` (which
+//! the package `libdash` makes of it). It registers the VFS `dash`, which hands main databases to
+//! an engine (the crates `dash-shadow` and `dash-wal`) and everything else to the VFS below.
 //!
 //! # Opening
 //!
-//! A VFS can't be loaded on the connection that it serves. Load on a scratch connection, then open:
-//!
-//! ```text
-//! .load ./libdash
-//! .open 'file:app.db?vfs=dash'
-//! PRAGMA journal_mode;          -- shadow
-//! ```
+//! A VFS can't be loaded on the connection that it serves: it is loaded on a scratch connection.
 //!
 //! | URI parameter | values |
 //! |---|---|
