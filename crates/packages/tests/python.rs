@@ -1,12 +1,10 @@
 //! The wheel: what its users have to write, and what they get, in each Python that is here.
 
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 
-use common::done;
-use common::python::{Installed, PYTHON};
+use crate::common::done;
+use crate::common::python::{Installed, PYTHON};
 use dash_testing::machine::{is_root, runs};
 
 /// Three lines, as a page would have them.

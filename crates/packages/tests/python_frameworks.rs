@@ -1,14 +1,11 @@
 //! Programs that exist go on dash by one changed line: Django's, SQLAlchemy's; Datasette by none.
 
-mod common;
-
 use std::fs;
 
-use common::done;
-use common::python::Installed;
+use crate::common::done;
+use crate::common::python::Installed;
 
 const MODELS: &str = "from django.db import models
-
 
 class Note(models.Model):
     body = models.TextField()
@@ -19,7 +16,6 @@ const TESTS: &str = "from django.db import connection
 from django.test import TestCase, TransactionTestCase
 from notes.models import Note
 
-
 def note(case):
     Note.objects.create(body='a')
     case.assertEqual(Note.objects.count(), 1)
@@ -27,11 +23,9 @@ def note(case):
     with open('engines', 'a') as file:
         file.write(engine + '\\n')
 
-
 class First(TestCase):
     def test(self):
         note(self)
-
 
 class Second(TransactionTestCase):
     def test(self):

@@ -1,0 +1,6 @@
+//! The packages, installed and used as their users do it: one program, as linking one for each
+//! language takes longer.
+
+mod common;
+mod python;
+mod python_frameworks;
