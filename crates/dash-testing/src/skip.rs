@@ -74,6 +74,8 @@ needs! {
     SecureDelete = "secure-delete",
     /// Node with better-sqlite3.
     Node = "node",
+    /// Bun, and a Node with `node:sqlite`.
+    Bun = "bun",
     /// A Python with SQLAlchemy, gunicorn and Django.
     PythonDrivers = "python-drivers",
     /// Go, and mattn/go-sqlite3.

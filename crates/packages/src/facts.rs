@@ -70,6 +70,24 @@ pub struct Target {
     pub libc: Libc,
 }
 
+impl Target {
+    /// The ending of names: `gnu` or `musl`.
+    pub fn abi(&self) -> &'static str {
+        match self.libc {
+            Libc::Gnu(..) => "gnu",
+            Libc::Musl => "musl",
+        }
+    }
+
+    /// The field `libc` of a package.json.
+    pub fn npm_libc(&self) -> &'static str {
+        match self.libc {
+            Libc::Gnu(..) => "glibc",
+            Libc::Musl => "musl",
+        }
+    }
+}
+
 /// Debian 8, Ubuntu 14.04 and RHEL 7 have it, as `manylinux2014` does.
 const OLDEST_GLIBC: Libc = Libc::Gnu(2, 17);
 

@@ -9,6 +9,7 @@
 mod elf;
 mod facts;
 mod library;
+mod node;
 mod package;
 mod python;
 mod run;
@@ -27,7 +28,7 @@ use package::{Package, Place};
 use tools::Tools;
 
 /// All of them, in the order in which they are made.
-const PACKAGES: &[Package] = &[python::PACKAGE];
+const PACKAGES: &[Package] = &[python::PACKAGE, node::PACKAGE];
 
 /// Makes the packages of dash, in target/packages.
 #[derive(Parser)]

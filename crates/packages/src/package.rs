@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::facts::LICENCE_FILES;
 use crate::library::Built;
 
 /// A kind of package.
@@ -47,6 +48,44 @@ fn gather(folder: &Path, above: &str, found: &mut Vec<(String, Vec<u8>)>) -> Res
             let data = std::fs::read(&path).with_context(|| format!("{}", path.display()))?;
             found.push((format!("{above}{name}"), data));
         }
+    }
+    Ok(())
+}
+
+/// A file's bytes.
+///
+/// # Errors
+///
+/// If it can't be read.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| format!("reading {}", path.display()))
+}
+
+/// The licences' texts, as `files` gives them.
+///
+/// # Errors
+///
+/// If they can't be read.
+pub fn licences(root: &Path) -> Result<Vec<(String, Vec<u8>)>> {
+    let texts = LICENCE_FILES.iter().map(|name| Ok(((*name).to_owned(), read(&root.join(name))?)));
+    texts.collect()
+}
+
+/// Makes a folder that holds these files and no others.
+///
+/// # Errors
+///
+/// If it can't be written.
+pub fn lay(folder: &Path, files: &[(String, Vec<u8>)]) -> Result<()> {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder)
+            .with_context(|| format!("emptying {}", folder.display()))?;
+    }
+    for (name, data) in files {
+        let path = folder.join(name);
+        let home = path.parent().unwrap_or(folder);
+        std::fs::create_dir_all(home).with_context(|| format!("making {}", home.display()))?;
+        std::fs::write(&path, data).with_context(|| format!("writing {}", path.display()))?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 
 use crate::facts::{LIBRARY, LICENCE, LICENCE_FILES, Libc, NAME, SUMMARY, Target, VERSION};
 use crate::library::Built;
-use crate::package::{Package, Place, files};
+use crate::package::{Package, Place, files, read};
 
 /// See the module.
 pub const PACKAGE: Package = Package { name: "python", make };
@@ -49,10 +49,6 @@ fn make(built: &Built, place: &Place<'_>) -> Result<Vec<PathBuf>> {
     std::fs::write(&path, wheel.finish()?)
         .with_context(|| format!("writing {}", path.display()))?;
     Ok(vec![path])
-}
-
-fn read(path: &std::path::Path) -> Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("reading {}", path.display()))
 }
 
 /// A file of the folder that describes the wheel.

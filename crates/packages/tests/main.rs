@@ -2,5 +2,6 @@
 //! language takes longer.
 
 mod common;
+mod node;
 mod python;
 mod python_frameworks;

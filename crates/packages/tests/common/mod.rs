@@ -1,6 +1,7 @@
 //! Packages that are made of what cargo has built for the tests, or of the binaries in the folder
 //! that `DASH_BUILT` names: those for everybody take Zig and minutes.
 
+pub mod programs;
 pub mod python;
 
 use std::path::PathBuf;

@@ -1,0 +1,61 @@
+// For a program that stays as it is: node --require sqlite-dash/register app.js
+//
+// Every file that it opens for writing with better-sqlite3 (below Knex and Drizzle, too), or with
+// node:sqlite where it has no better-sqlite3, is opened through dash, in WAL mode and with
+// synchronous=FULL. Under Bun the program has to ask for WAL mode itself.
+"use strict";
+
+const { createRequire, syncBuiltinESMExports } = require("node:module");
+const path = require("node:path");
+
+const dash = require("./index.js");
+
+/** The class, whose every new connection to a file that may be written is made durable. */
+function durably(Database) {
+  const settle = (connection, { readonly, readOnly, open, timeout } = {}) => {
+    if (readonly || readOnly || open === false) return connection;
+    const { file } = connection.prepare("SELECT file FROM pragma_database_list WHERE name = 'main'").get();
+    return file ? dash.durable(connection, { timeout }) : connection;
+  };
+  return new Proxy(Database, {
+    construct: (target, values, made) => settle(Reflect.construct(target, values, made), values[1]),
+    apply: (target, _, values) => settle(new target(...values), values[1]),
+  });
+}
+
+/** Where the program's own packages are looked for: beside its file, then in the working folder. */
+function packages() {
+  const main = process.argv[1];
+  const places = [main && path.resolve(main), path.resolve("package.json")];
+  return places.filter(Boolean).map((place) => createRequire(place));
+}
+
+function replaced() {
+  for (const require of packages()) {
+    let name;
+    try {
+      name = require.resolve("better-sqlite3");
+    } catch {
+      continue;
+    }
+    const Database = require(name);
+    dash.register(Database, { warn: false });
+    require.cache[name].exports = durably(Database);
+    return true;
+  }
+  return false;
+}
+
+if (process.versions.bun) {
+  dash.register(require("bun:sqlite").Database);
+} else if (!replaced()) {
+  let sqlite;
+  try {
+    sqlite = require("node:sqlite");
+  } catch {
+    throw new Error("sqlite-dash/register found neither better-sqlite3 nor node:sqlite");
+  }
+  dash.register(sqlite.DatabaseSync, { warn: false });
+  sqlite.DatabaseSync = durably(sqlite.DatabaseSync);
+  syncBuiltinESMExports();
+}

@@ -1,0 +1,149 @@
+//! The packages of npm: what their users have to write, and what they get, on better-sqlite3, on
+//! node:sqlite and in Bun.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::common::programs::{killed, stock};
+use crate::common::{Made, done, make};
+use dash_testing::Need;
+use dash_testing::drivers::{self, installed};
+use dash_testing::machine::has_sqlite3;
+
+/// As a page would have it; then it tells what it got, and dies or closes.
+const OPENS: &str = "const { open } = require('sqlite-dash');
+const [host, file, end] = process.argv.slice(2), found = require(host);
+const db = open(found.DatabaseSync ?? found.Database ?? found, file);
+db.exec('CREATE TABLE IF NOT EXISTS t(x); INSERT INTO t VALUES (7)');
+const asked = \"SELECT dash_engine() engine, value FROM dash_stats WHERE name = 'durability'\";
+const { engine, value } = db.prepare(asked).get();
+console.log(engine, value);
+if (end === 'dies') process.kill(process.pid, 'SIGKILL');
+db.close();
+";
+
+/// The same program on stock SQLite.
+const STAYS: &str = "const found = require(process.argv[2]);
+const db = new (found.DatabaseSync ?? found.Database ?? found)(process.argv[3]);
+db.exec('PRAGMA journal_mode = WAL; CREATE TABLE t(x); INSERT INTO t VALUES (7)');
+const asked = \"SELECT dash_engine() engine, value FROM dash_stats WHERE name = 'durability'\";
+const { engine, value } = db.prepare(asked).get();
+console.log(engine, value);
+db.close();
+";
+
+/// The packages in a project that was empty.
+fn project() -> Option<Made> {
+    if !has_sqlite3() {
+        return None;
+    }
+    drivers::node()?;
+    let made = make("node")?;
+    let folder = made.folder.path();
+    fs::write(folder.join("package.json"), "{\"private\": true}").expect("a file");
+    fs::write(folder.join("opens.js"), OPENS).expect("a file");
+    fs::write(folder.join("stays.js"), STAYS).expect("a file");
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--offline", "--no-audit", "--no-fund", "--silent"]).args(&made.files);
+    done(npm.current_dir(folder));
+    Some(made)
+}
+
+/// Node with better-sqlite3, in a project.
+fn node(project: &Made) -> Command {
+    let mut node = drivers::node().expect("it was there before");
+    node.current_dir(project.folder.path());
+    node
+}
+
+/// A host that `install.sh` lays there, in a project.
+fn other(project: &Made, name: &str) -> Option<Command> {
+    let path = installed(Need::Bun, &format!("javascript/node_modules/.bin/{name}"))?;
+    let mut other = Command::new(path);
+    // Of an experiment that node:sqlite is.
+    other.env("NODE_NO_WARNINGS", "1").current_dir(project.folder.path());
+    Some(other)
+}
+
+/// That a kill loses nothing, and stock SQLite reads all of it in the end.
+fn commits(project: &Made, mut host: impl FnMut() -> Command, driver: &str) {
+    assert_eq!(killed(host().args(["opens.js", driver, "app ?#%.db", "dies"])), "wal full\n");
+    assert_eq!(done(host().args(["opens.js", driver, "app ?#%.db"])), "wal full\n");
+    assert_eq!(stock(project.folder.path(), "app ?#%.db", "SELECT count(*) FROM t"), "2\n");
+}
+
+#[test]
+fn better_sqlite3_commits_durably() {
+    let Some(project) = project() else { return };
+    commits(&project, || node(&project), "better-sqlite3");
+}
+
+#[test]
+fn node_sqlite_and_bun_do() {
+    let Some(project) = project() else { return };
+    for (host, driver) in [("node", "node:sqlite"), ("bun", "bun:sqlite")] {
+        if other(&project, host).is_none() {
+            return;
+        }
+        commits(&project, || other(&project, host).expect("it was there before"), driver);
+        fs::remove_file(project.folder.path().join("app ?#%.db")).expect("a file");
+        fs::remove_file(project.folder.path().join("app ?#%.db-dashlog")).expect("a file");
+    }
+}
+
+#[test]
+fn a_program_may_stay_as_it_is() {
+    let Some(project) = project() else { return };
+    // Beside the program, as it would be: what is required first finds it there.
+    let beside = project.folder.path().join("node_modules/better-sqlite3");
+    let modules = drivers::folder().join("node/node_modules/better-sqlite3");
+    if modules.exists() {
+        std::os::unix::fs::symlink(modules, &beside).expect("a link");
+        let register = ["--require", "sqlite-dash/register", "stays.js", "better-sqlite3", "a.db"];
+        assert_eq!(done(node(&project).args(register)), "wal full\n");
+        assert_eq!(stock(project.folder.path(), "a.db", "SELECT count(*) FROM t"), "1\n");
+        fs::remove_file(beside).expect("a link");
+    }
+    let Some(mut newer) = other(&project, "node") else { return };
+    let register = ["--require", "sqlite-dash/register", "stays.js", "node:sqlite", "b.db"];
+    assert_eq!(done(newer.args(register)), "wal full\n");
+    let Some(mut bun) = other(&project, "bun") else { return };
+    let preload = ["--preload", "sqlite-dash/register", "stays.js", "bun:sqlite", "c.db"];
+    assert_eq!(done(bun.args(preload)), "wal full\n");
+    for file in ["b.db", "c.db"] {
+        assert_eq!(stock(project.folder.path(), file, "SELECT count(*) FROM t"), "1\n");
+    }
+}
+
+#[test]
+fn what_does_not_work_is_told() {
+    let Some(project) = project() else { return };
+    let says = |script: &str| {
+        let run = node(&project).args(["-e", script]).stdin(Stdio::null()).output();
+        String::from_utf8_lossy(&run.expect("runs").stderr).into_owned()
+    };
+    // The driver's own WAL mode loses commits with the power.
+    let said = says("require('sqlite-dash').register(require('better-sqlite3'))");
+    assert!(said.contains("SQLITE_DASH_NORMAL") && said.contains("durable()"), "{said}");
+    let said = says(
+        "const D = require('better-sqlite3'), stock = new D('stock.db');
+         require('sqlite-dash').register(D, { warn: false });
+         require('sqlite-dash').durable(stock)",
+    );
+    assert!(said.contains("before dash was loaded"), "{said}");
+    assert!(says("require('sqlite-dash').register(Map)").contains("DatabaseSync"));
+    let elsewhere = "Object.defineProperty(process, 'platform', { value: 'darwin' });
+         require('sqlite-dash').loadablePath()";
+    let said = says(elsewhere);
+    assert!(said.contains("no library for darwin-") && said.contains("linux-arm64-gnu"), "{said}");
+    let modules: PathBuf = project.folder.path().join("node_modules");
+    let of_this_system = fs::read_dir(&modules).expect("modules").find_map(|entry| {
+        let name = entry.ok()?.file_name().into_string().ok()?;
+        name.starts_with("sqlite-dash-linux-").then_some(name)
+    });
+    let name = of_this_system.expect("npm chose it");
+    fs::remove_dir_all(Path::new(&modules).join(&name)).expect("a folder");
+    let said = says("require('sqlite-dash').loadablePath()");
+    assert!(said.contains(&format!("npm install {name}@")), "{said}");
+}
