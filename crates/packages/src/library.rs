@@ -22,6 +22,8 @@ pub struct Built {
     pub program: PathBuf,
     /// The oldest glibc that both run on; none where they ask for none.
     pub glibc: Option<(u32, u32)>,
+    /// Whether they were there already, such as those of a test, and may be slow.
+    pub taken: bool,
 }
 
 impl Built {
@@ -34,7 +36,7 @@ impl Built {
         let library = folder.join(LIBRARY);
         // Cargo leaves there the library that others depend on.
         let library = if library.exists() { library } else { folder.join("deps").join(LIBRARY) };
-        Self::check(target, library, folder.join(NAME))
+        Ok(Self { taken: true, ..Self::check(target, library, folder.join(NAME))? })
     }
 
     fn check(target: Target, library: PathBuf, program: PathBuf) -> Result<Self> {
@@ -57,7 +59,7 @@ impl Built {
             found.exports
         );
         ensure!(found.stays, "{} could be unloaded (crates/libdash/build.rs)", library.display());
-        Ok(Self { target, library, program, glibc })
+        Ok(Self { target, library, program, glibc, taken: false })
     }
 
     /// What a package for all machines must hold beyond that: an old glibc will do, and nothing of

@@ -8,11 +8,13 @@
 
 mod elf;
 mod facts;
+mod go;
 mod library;
 mod node;
 mod package;
 mod python;
 mod run;
+mod rust;
 mod tools;
 
 use std::path::{Path, PathBuf};
@@ -28,7 +30,7 @@ use package::{Package, Place};
 use tools::Tools;
 
 /// All of them, in the order in which they are made.
-const PACKAGES: &[Package] = &[python::PACKAGE, node::PACKAGE];
+const PACKAGES: &[Package] = &[python::PACKAGE, node::PACKAGE, go::PACKAGE, rust::PACKAGE];
 
 /// Makes the packages of dash, in target/packages.
 #[derive(Parser)]

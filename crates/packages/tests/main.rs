@@ -2,6 +2,8 @@
 //! language takes longer.
 
 mod common;
+mod go;
 mod node;
 mod python;
 mod python_frameworks;
+mod rust;
