@@ -82,8 +82,10 @@ needs! {
     Go = "go-sqlite3",
     /// Java with sqlite-jdbc.
     Java = "sqlite-jdbc",
-    /// Ruby with sqlite3 and ActiveRecord.
+    /// Ruby with sqlite3, ActiveRecord and Rails.
     Ruby = "ruby-sqlite3",
+    /// PHP with sqlite3 and PDO.
+    Php = "php",
     /// Rust's sqlx, built outside of the workspace.
     Sqlx = "sqlx",
     /// Older SQLites, compiled from the registry's sources.

@@ -40,6 +40,8 @@ pub struct Processor {
     pub npm: &'static str,
     /// `GOARCH`.
     pub go: &'static str,
+    /// The property `os.arch` of Java.
+    pub java: &'static str,
     /// Debian's architecture.
     pub deb: &'static str,
 }
@@ -49,6 +51,7 @@ const X86_64: Processor = Processor {
     elf_machine: object::elf::EM_X86_64.0,
     npm: "x64",
     go: "amd64",
+    java: "amd64",
     deb: "amd64",
 };
 const AARCH64: Processor = Processor {
@@ -56,6 +59,7 @@ const AARCH64: Processor = Processor {
     elf_machine: object::elf::EM_AARCH64.0,
     npm: "arm64",
     go: "arm64",
+    java: "aarch64",
     deb: "arm64",
 };
 
@@ -85,6 +89,11 @@ impl Target {
             Libc::Gnu(..) => "glibc",
             Libc::Musl => "musl",
         }
+    }
+
+    /// Debian's name of it.
+    pub fn multiarch(&self) -> String {
+        format!("{}-linux-{}", self.processor.name, self.abi())
     }
 }
 

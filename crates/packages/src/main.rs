@@ -9,10 +9,13 @@
 mod elf;
 mod facts;
 mod go;
+mod java;
 mod library;
 mod node;
 mod package;
+mod php;
 mod python;
+mod ruby;
 mod run;
 mod rust;
 mod tools;
@@ -30,7 +33,15 @@ use package::{Package, Place};
 use tools::Tools;
 
 /// All of them, in the order in which they are made.
-const PACKAGES: &[Package] = &[python::PACKAGE, node::PACKAGE, go::PACKAGE, rust::PACKAGE];
+const PACKAGES: &[Package] = &[
+    python::PACKAGE,
+    node::PACKAGE,
+    go::PACKAGE,
+    rust::PACKAGE,
+    java::PACKAGE,
+    ruby::PACKAGE,
+    php::PACKAGE,
+];
 
 /// Makes the packages of dash, in target/packages.
 #[derive(Parser)]

@@ -3,7 +3,10 @@
 
 mod common;
 mod go;
+mod java;
 mod node;
+mod php;
 mod python;
 mod python_frameworks;
+mod ruby;
 mod rust;

@@ -1,0 +1,44 @@
+//! The folder for PHP: one file to require, once php.ini names the folder.
+
+use std::process::Command;
+
+use crate::common::programs::{killed, stock};
+use crate::common::{done, make};
+use dash_testing::machine::{has_sqlite3, runs};
+use dash_testing::{Need, skip};
+
+const OPENS: &str = "require 'sqlite-dash/sqlite_dash.php';
+$db = SqliteDash\\open('app ?#%.db');
+$db->exec('CREATE TABLE IF NOT EXISTS t(x); INSERT INTO t VALUES (7)');
+$asked = \"SELECT dash_engine() || ' ' || value FROM dash_stats WHERE name = 'durability'\";
+echo $db->query($asked)->fetchColumn(), \"\\n\";
+if ($argc > 1) exec('kill -9 ' . getmypid());
+";
+
+#[test]
+fn a_database_is_opened_durably() {
+    if !runs("php", &["-r", "new SQLite3(':memory:'); new PDO('sqlite::memory:');"]) {
+        skip(Need::Php, "php with sqlite3 and PDO is not installed");
+        return;
+    }
+    if !has_sqlite3() {
+        return;
+    }
+    let Some(made) = make("php") else { return };
+    let folder = made.folder.path();
+    done(Command::new("tar").arg("-xf").arg(&made.files[0]).current_dir(folder));
+    let php = |arguments: &[&str]| {
+        let mut php = Command::new("php");
+        let setting = format!("sqlite3.extension_dir={}", folder.join("sqlite-dash").display());
+        php.args(["-d", &setting, "-r", OPENS]).args(arguments).current_dir(folder);
+        php
+    };
+    assert_eq!(killed(&mut php(&["dies"])), "wal full\n");
+    assert_eq!(done(&mut php(&[])), "wal full\n");
+    assert_eq!(stock(folder, "app ?#%.db", "SELECT count(*) FROM t"), "2\n");
+    // Without the setting it says which line is missing.
+    let said = Command::new("php").args(["-r", OPENS]).current_dir(folder).output().expect("runs");
+    let said =
+        String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
+    assert!(said.contains("sqlite3.extension_dir = "), "{said}");
+}
