@@ -30,6 +30,7 @@ function packages() {
   return places.filter(Boolean).map((place) => createRequire(place));
 }
 
+/** Replaces the class, so that the program gets the one above; false where there is no package. */
 function replaced() {
   for (const require of packages()) {
     let name;
@@ -38,9 +39,16 @@ function replaced() {
     } catch {
       continue;
     }
-    const Database = require(name);
+    // The package hands out what its inner file exports. It is loaded after that was replaced, as
+    // `import` keeps what a file exported when it was loaded.
+    const inner = path.join(path.dirname(name), "database.js");
+    const Database = require(inner);
     dash.register(Database, { warn: false });
-    require.cache[name].exports = durably(Database);
+    const durable = durably(Database);
+    require.cache[inner].exports = durable;
+    if (require(name) !== durable) {
+      throw new Error("sqlite-dash/register does not know this version of better-sqlite3: use open() of sqlite-dash");
+    }
     return true;
   }
   return false;

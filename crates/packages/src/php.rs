@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::facts::{LIBRARY, NAME, VERSION};
+use crate::facts::{LIBRARY, LIBRARY_DEFAULT, NAME, VERSION};
 use crate::library::Built;
 use crate::package::{Package, Place, files, lay, licences, read};
 use crate::run::run;
@@ -20,6 +20,8 @@ fn make(built: &Built, place: &Place<'_>) -> Result<Vec<PathBuf>> {
     contents.extend(licences(place.root)?);
     let folder = place.out.join(NAME);
     lay(&folder, &contents)?;
+    // Not a symbolic link, which PHP follows before it loads.
+    std::fs::hard_link(folder.join(LIBRARY), folder.join(LIBRARY_DEFAULT))?;
     let path = place.out.join(format!("{NAME}-php-{VERSION}-{}.tar.gz", built.target.multiarch()));
     let owner = ["--owner=0", "--group=0", "--numeric-owner", "--sort=name"];
     run(Command::new("tar").arg("-czf").arg(&path).args(owner).arg("-C").arg(place.out).arg(NAME))?;

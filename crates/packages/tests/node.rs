@@ -103,6 +103,11 @@ fn a_program_may_stay_as_it_is() {
         let register = ["--require", "sqlite-dash/register", "stays.js", "better-sqlite3", "a.db"];
         assert_eq!(done(node(&project).args(register)), "wal full\n");
         assert_eq!(stock(project.folder.path(), "a.db", "SELECT count(*) FROM t"), "1\n");
+        let import = "import Database from 'better-sqlite3';
+            console.log(new Database('a.db').prepare('SELECT dash_engine() engine').get().engine);";
+        fs::write(project.folder.path().join("imports.mjs"), import).expect("a file");
+        let register = ["--require", "sqlite-dash/register", "imports.mjs"];
+        assert_eq!(done(node(&project).args(register)), "wal\n");
         fs::remove_file(beside).expect("a link");
     }
     let Some(mut newer) = other(&project, "node") else { return };

@@ -27,15 +27,19 @@ fn a_database_is_opened_durably() {
     let Some(made) = make("php") else { return };
     let folder = made.folder.path();
     done(Command::new("tar").arg("-xf").arg(&made.files[0]).current_dir(folder));
-    let php = |arguments: &[&str]| {
+    let php = |program: &str, arguments: &[&str]| {
         let mut php = Command::new("php");
         let setting = format!("sqlite3.extension_dir={}", folder.join("sqlite-dash").display());
-        php.args(["-d", &setting, "-r", OPENS]).args(arguments).current_dir(folder);
+        php.args(["-d", &setting, "-r", program]).args(arguments).current_dir(folder);
         php
     };
-    assert_eq!(killed(&mut php(&["dies"])), "wal full\n");
-    assert_eq!(done(&mut php(&[])), "wal full\n");
+    assert_eq!(killed(&mut php(OPENS, &["dies"])), "wal full\n");
+    assert_eq!(done(&mut php(OPENS, &[])), "wal full\n");
     assert_eq!(stock(folder, "app ?#%.db", "SELECT count(*) FROM t"), "2\n");
+    let by_default = "(new SQLite3(':memory:'))->loadExtension('libdashdefault.so');
+$db = new SQLite3('app ?#%.db');
+echo $db->querySingle('SELECT dash_engine()'), \"\\n\";";
+    assert_eq!(done(&mut php(by_default, &[])), "wal\n");
     // Without the setting it says which line is missing.
     let said = Command::new("php").args(["-r", OPENS]).current_dir(folder).output().expect("runs");
     let said =
