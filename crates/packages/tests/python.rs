@@ -76,6 +76,14 @@ told('dash_durability', sqlite3.OperationalError, lambda: sqlite_dash.connect('a
 assert sqlite_dash.connect(':memory:').execute('SELECT dash_engine()').fetchone() == ('none',)
 sqlite_dash.connect('odd ?#%25.db').execute('CREATE TABLE t(x)')
 assert os.path.exists('odd ?#%25.db'), os.listdir()
+";
+    it.says(&format!("{TOLD}{script}"));
+}
+
+#[test]
+fn an_error_says_who_has_the_lock() {
+    let Some(it) = Installed::unpacked() else { return };
+    let script = "
 two = [sqlite_dash.connect('two.db', timeout=0, isolation_level=None) for _ in range(2)]
 two[0].execute('BEGIN IMMEDIATE')
 def begin():
