@@ -1,6 +1,8 @@
 //! Values and conditions that SQLite's operators alone make of constants and of one row: whatever
 //! the order in which they are looked at, and whoever looks.
 
+use std::collections::HashMap;
+
 use super::table::Table;
 use super::tokens::{Name, Token, end_of_brace, split};
 use super::unprovable::Unprovable;
@@ -19,6 +21,9 @@ const OPERATORS: &[u8] = b"()+-*/%&|~<>=!.";
 
 /// Tokens of an expression: so no SQLite is asked to go deeper than 1000, its own limit as a rule.
 const TOKENS: usize = 1000;
+/// How often a statement may name one column, and how many `||` it may have. Each makes a copy of a
+/// value, as long as the database at most, and SQLite may keep them all until the statement ends.
+const COPIES: usize = 4;
 /// How deep a condition's braces may be for a key in them to count.
 const DEPTH: usize = 100;
 
@@ -72,6 +77,29 @@ fn operand(token: Token<'_>, next: Option<Token<'_>>, scope: Scope<'_>) -> Resul
     let is_column = scope.table.is_some_and(|table| table.has(&name, token));
     // Anything else in double quotes is a text to some connections, and a mistake to others.
     if is_column || (is_tables && scope.table.is_some()) { Ok(()) } else { Err(Unprovable::Form) }
+}
+
+/// Whether a whole statement, which is otherwise allowed, makes few copies of long values.
+///
+/// # Errors
+///
+/// It is too large.
+pub fn makes_few_copies(statement: &[Token<'_>], table: &Table) -> Result<(), Unprovable> {
+    let mut before = None;
+    let (mut joined, mut named) = (0, HashMap::<_, usize>::new());
+    for token in statement {
+        joined += usize::from([Some(*token), before] == [Some(Token::Byte(b'|')); 2]);
+        // A text names a column behind a table's name alone.
+        let may_name = !token.is_text() || before == Some(Token::Byte(b'.'));
+        if let Some(name) = token.name().filter(|name| may_name && table.has(name, *token)) {
+            *named.entry(name).or_default() += 1;
+        }
+        before = Some(*token);
+    }
+    match named.into_values().chain([joined]).all(|count| count <= COPIES) {
+        true => Ok(()),
+        false => Err(Unprovable::Form),
+    }
 }
 
 /// The columns that a condition wants to be equal to a constant each, whatever else it wants.

@@ -1,6 +1,6 @@
 //! Statements that write one row at most, which does not depend on how SQLite looks for it.
 
-use super::expression::{self, Scope, equated};
+use super::expression::{self, Scope, equated, makes_few_copies};
 use super::schema::Schema;
 use super::table::Table;
 use super::tokens::{Name, Token, Walk, split, tokens};
@@ -22,6 +22,11 @@ pub fn check(sql: &[u8], schema: &Schema) -> Result<(), Unprovable> {
     let tokens = tokens(sql);
     let mut walk = Walk(&tokens);
     while walk.byte(b';') {}
+    makes_few_copies(walk.0, written(walk.clone(), schema)?.table)
+}
+
+/// The table that a statement of such a form writes.
+fn written<'a>(mut walk: Walk<'_, '_>, schema: &'a Schema) -> Result<Target<'a>, Unprovable> {
     if walk.words(&["replace", "into"]) {
         return insert(walk, schema);
     }
@@ -35,7 +40,7 @@ pub fn check(sql: &[u8], schema: &Schema) -> Result<(), Unprovable> {
     }
     if walk.words(&["delete", "from"]) {
         let target = target(&mut walk, schema)?;
-        return by_key(walk, &target);
+        return by_key(walk, target);
     }
     Err(Unprovable::Form)
 }
@@ -74,8 +79,8 @@ fn target<'a>(walk: &mut Walk<'_, '_>, schema: &'a Schema) -> Result<Target<'a>,
 }
 
 /// From the table's name on: one row of values, and nothing behind it.
-fn insert(mut walk: Walk<'_, '_>, schema: &Schema) -> Result<(), Unprovable> {
-    let Target { name, .. } = target(&mut walk, schema)?;
+fn insert<'a>(mut walk: Walk<'_, '_>, schema: &'a Schema) -> Result<Target<'a>, Unprovable> {
+    let target = target(&mut walk, schema)?;
     if walk.peek() == Some(Token::Byte(b'(')) {
         walk.braced().ok_or(Unprovable::Form)?;
     }
@@ -86,13 +91,15 @@ fn insert(mut walk: Walk<'_, '_>, schema: &Schema) -> Result<(), Unprovable> {
     if !walk.is_at_end() {
         return Err(Unprovable::Form);
     }
-    let scope = Scope { table: None, name: &name };
-    let is_comma = |token| token == Token::Byte(b',');
-    split(values, is_comma).into_iter().try_for_each(|value| expression::check(value, scope))
+    let scope = Scope { table: None, name: &target.name };
+    for value in split(values, |token| token == Token::Byte(b',')) {
+        expression::check(value, scope)?;
+    }
+    Ok(target)
 }
 
 /// From the table's name on: columns, and then the key.
-fn update(mut walk: Walk<'_, '_>, schema: &Schema) -> Result<(), Unprovable> {
+fn update<'a>(mut walk: Walk<'_, '_>, schema: &'a Schema) -> Result<Target<'a>, Unprovable> {
     let target = target(&mut walk, schema)?;
     let scope = target.scope();
     if !walk.words(&["set"]) {
@@ -110,11 +117,11 @@ fn update(mut walk: Walk<'_, '_>, schema: &Schema) -> Result<(), Unprovable> {
         }
         expression::check(change.0, scope)?;
     }
-    by_key(Walk(&walk.0[changes.len()..]), &target)
+    by_key(Walk(&walk.0[changes.len()..]), target)
 }
 
 /// `WHERE` and a condition that one row meets at most, and nothing behind it.
-fn by_key(mut walk: Walk<'_, '_>, target: &Target<'_>) -> Result<(), Unprovable> {
+fn by_key<'a>(mut walk: Walk<'_, '_>, target: Target<'a>) -> Result<Target<'a>, Unprovable> {
     if !walk.words(&["where"]) {
         return Err(Unprovable::Form);
     }
@@ -126,5 +133,5 @@ fn by_key(mut walk: Walk<'_, '_>, target: &Target<'_>) -> Result<(), Unprovable>
     }
     expression::check(condition, target.scope())?;
     let names = equated(condition, target.scope());
-    if target.table.is_key(&names, target.keys) { Ok(()) } else { Err(Unprovable::Form) }
+    if target.table.is_key(&names, target.keys) { Ok(target) } else { Err(Unprovable::Form) }
 }

@@ -4,7 +4,8 @@ use super::table::columns;
 use super::tokens::{Name, Token, Walk};
 use super::unprovable::Unprovable;
 
-/// The columns that an index makes a key of; `None`: it is not unique.
+/// The columns that an index makes a key of; `None`: it is not unique. A column that it names twice
+/// would be copied as often, and nobody needs that.
 ///
 /// # Errors
 ///
@@ -20,6 +21,10 @@ pub fn read(definition: &[Token<'_>]) -> Result<Option<Vec<Name>>, Unprovable> {
         return Err(Unprovable::Table);
     }
     let columns = columns(walk.braced().ok_or(Unprovable::Table)?)?;
+    let names_twice = (1..columns.len()).any(|at| columns[..at].contains(&columns[at]));
+    if names_twice {
+        return Err(Unprovable::Table);
+    }
     match walk.is_at_end() {
         true => Ok(is_unique.then_some(columns)),
         false => Err(Unprovable::Expression),

@@ -7,6 +7,10 @@ use super::table::Table;
 use super::tokens::{Name, Walk, tokens};
 use super::unprovable::Unprovable;
 
+/// Keys and indexes that a table may have: SQLite makes an entry for each, with copies of its
+/// columns, before it writes the first.
+const INDEXES: usize = 16;
+
 /// See the module. It is made of the rows of `sqlite_schema`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Schema {
@@ -14,6 +18,8 @@ pub struct Schema {
     /// What is said of a table in rows of their own, which may come before it.
     keys: HashMap<Name, Vec<Vec<Name>>>,
     refused: HashMap<Name, Unprovable>,
+    /// How many keys and indexes a table has.
+    indexes: HashMap<Name, usize>,
     /// Tables that others have foreign keys to.
     referred: HashSet<Name>,
     /// Virtual tables, of which other tables may be a part.
@@ -53,13 +59,19 @@ impl Schema {
                 if Walk(&definition).words(&["create", "virtual"]) {
                     self.modules.push(name.clone());
                 }
-                self.tables.insert(name, Table::read(&definition));
+                let table = Table::read(&definition);
+                *self.indexes.entry(name.clone()).or_default() +=
+                    table.as_ref().map_or(0, Table::keys);
+                self.tables.insert(name, table);
             }
-            b"index" => match index::read(&definition) {
-                Ok(Some(key)) => self.keys.entry(name).or_default().push(key),
-                Ok(None) => {}
-                Err(reason) => drop(self.refused.insert(name, reason)),
-            },
+            b"index" => {
+                *self.indexes.entry(name.clone()).or_default() += 1;
+                match index::read(&definition) {
+                    Ok(Some(key)) => self.keys.entry(name).or_default().push(key),
+                    Ok(None) => {}
+                    Err(reason) => drop(self.refused.insert(name, reason)),
+                }
+            }
             b"trigger" => drop(self.refused.insert(name, Unprovable::Trigger)),
             _ => {}
         }
@@ -80,6 +92,9 @@ impl Schema {
         let table = self.tables.get(name).ok_or(Unprovable::Table)?.as_ref().map_err(|it| *it)?;
         if let Some(reason) = self.refused.get(name) {
             return Err(*reason);
+        }
+        if self.indexes.get(name).is_some_and(|count| *count > INDEXES) {
+            return Err(Unprovable::Table);
         }
         if self.referred.contains(name) {
             return Err(Unprovable::ForeignKey);

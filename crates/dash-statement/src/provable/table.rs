@@ -51,6 +51,11 @@ impl Table {
         keys.any(|key| key.iter().all(has)) || names.iter().any(is_number)
     }
 
+    /// How many keys it has of its own.
+    pub fn keys(&self) -> usize {
+        self.keys.len()
+    }
+
     /// Reads a definition as the schema has it.
     ///
     /// # Errors

@@ -96,7 +96,7 @@ impl Unprovable {
                 "a statement within a transaction failed or changed no row, and may change one when it is run again"
             }
             Self::Table => {
-                "a statement writes no ordinary table, or one whose definition dash can't read, or the schema was written by hand"
+                "a statement writes no ordinary table, or one whose definition dash can't read or whose indexes are many, or the schema was written by hand"
             }
             Self::Trigger => {
                 "a table that is written has a trigger, or a statement ran another one inside"

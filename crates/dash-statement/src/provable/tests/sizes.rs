@@ -7,7 +7,11 @@ use super::*;
 fn what_is_long_or_deep_is_not() {
     let schema = schema(&[TABLE]);
     let nested = |count: usize| {
-        format!("DELETE FROM t WHERE {}1{}", "id=?and(".repeat(count), ")".repeat(count))
+        format!(
+            "DELETE FROM t WHERE id=?and({}1{})",
+            "?=?and(".repeat(count - 1),
+            ")".repeat(count - 1)
+        )
     };
     assert_eq!(judge(&nested(99), &schema), Ok(()));
     for count in [200, 8_000, 200_000] {
@@ -23,6 +27,48 @@ fn what_is_long_or_deep_is_not() {
     let sum = |count: usize| format!("UPDATE t SET n = 1{} WHERE id = ?", "+1".repeat(count));
     assert_eq!(judge(&sum(400), &schema), Ok(()));
     assert_eq!(judge(&sum(500), &schema), Err(Unprovable::Form));
+}
+
+/// `STATEMENT-6`, SEC A10-1: a value may be as long as the database, and SQLite has all at once.
+#[test]
+fn many_copies_of_a_value_are_not() {
+    let schema = schema(&[TABLE]);
+    let update = |value: &str| judge(&format!("UPDATE t SET n = {value} WHERE id = ?"), &schema);
+    let key = |of: &str, count: usize| {
+        let nested = format!("{}?{}", format!("({of}=").repeat(count), ")".repeat(count));
+        judge(&format!("DELETE FROM t WHERE id = ? AND {nested}"), &schema)
+    };
+    for count in [3, 4, 5, 300] {
+        let judged = if count <= 4 { Ok(()) } else { Err(Unprovable::Form) };
+        assert_eq!(update(&format!("({}'')isnull", "?1||".repeat(count))), judged, "{count}");
+        assert_eq!(update(&format!("({}'')isnull", "k||".repeat(count))), judged, "{count}");
+        for of in ["k", "\"K\"", "t.k", "t.'k'", "t.[k]"] {
+            assert_eq!(key(of, count.min(200)), judged, "{of} {count}");
+        }
+        assert_eq!(key("?", count.min(200)), Ok(()), "{count}");
+        // They are counted in all of its expressions together.
+        let values = (0..3).map(|value| "?||".repeat(count / 3 + usize::from(value < count % 3)));
+        let values: Vec<_> = values.map(|value| value + "''").collect();
+        let insert = format!("INSERT INTO t VALUES ({})", values.join(", "));
+        assert_eq!(judge(&insert, &schema), judged, "{insert}");
+    }
+    let texts = "INSERT INTO t(k, n) VALUES ('k|k||k|||k||||k||k||k||k', 'k'='k'='k'='k'='k'='k')";
+    assert_eq!(judge(texts, &schema), Ok(()));
+    assert_eq!(update("n|1|2|4|8|16|32"), Ok(()));
+}
+
+/// `STATEMENT-6`, SEC A10-1: SQLite makes the entries of all indexes before it writes the first.
+#[test]
+fn a_column_in_many_indexes_is_not() {
+    let with = |indexes: usize, columns: &str| {
+        let index = |number| format!("CREATE INDEX i{number} ON t({columns})");
+        let all: Vec<_> = (0..indexes).map(index).collect();
+        let all: Vec<_> = [TABLE].into_iter().chain(all.iter().map(String::as_str)).collect();
+        judge("UPDATE t SET n = ? WHERE id = ?", &schema(&all))
+    };
+    assert_eq!(with(14, "n, k"), Ok(()));
+    assert_eq!(with(15, "n"), Err(Unprovable::Table));
+    assert_eq!(with(1, "n, k, N"), Err(Unprovable::Table));
 }
 
 /// `STATEMENT-6`, SEC S2-7: a few bytes of a log stand for so many zeros.
