@@ -2,7 +2,7 @@
 //! are judged, savepoints are made of their names, and behind that SQLite itself asks about all
 //! that a statement does. Each text is put into each kind of step of a log of protocol `paper`,
 //! with its checksum mended, and the database is opened without the frames that it carries.
-//! `STATEMENT-6`, SEC S2-1, S2-6, S2-7.
+//! `STATEMENT-6`, SEC S2-1, S2-6, S2-7, A10-1, A10-6.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
@@ -215,5 +215,52 @@ fn no_value_is_larger_than_what_a_commit_writes() {
         assert!(why.contains("too large"), "{why}");
         let len = fs::metadata(beside(&forged.path().join("app.db"), "-wal")).unwrap().len();
         assert!(len < 1 << 20, "{len} bytes were written");
+    }
+}
+
+/// SEC A10-1: a value may be as long as the database, and a savepoint keeps what pages held.
+#[test]
+fn no_commit_takes_more_memory_than_its_database_tells() {
+    let set = Set::new();
+    let copies = set.forged(|ran| {
+        let sql = format!("UPDATE t SET v = ({}v) ISNULL WHERE k = 0", "v||".repeat(300));
+        ran.events = vec![statement(&sql, Vec::new()); 1000];
+    });
+    let why = opened(copies.path()).unwrap_err();
+    assert!(why.contains("too large") && why.contains("none that dash writes"), "{why}");
+    let savepoints = set.forged(|ran| {
+        let update = |to: &str| format!("UPDATE t SET v = {to} WHERE k = 0");
+        let savepoint = Event::Control(Control::Savepoint, Sql::from(&b"SAVEPOINT s"[..]));
+        ran.events = vec![statement(&update("?"), vec![Value::Zeroblob(1 << 20)])];
+        for _ in 0..100 {
+            ran.events.extend([savepoint.clone(), statement(&update("'x' || v"), Vec::new())]);
+        }
+        ran.events.push(statement(&update("NULL"), Vec::new()));
+    });
+    let before = most_memory();
+    drop(opened(savepoints.path()));
+    let more = most_memory() - before;
+    assert!(more < 50 << 10, "{more} KiB");
+}
+
+/// What this process has had at most, in KiB.
+fn most_memory() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// SEC A10-6: it is no fault of the program's.
+#[test]
+fn a_text_that_sqlite_cant_parse_is_called_forged() {
+    let set = Set::new();
+    for sql in [
+        "INSERT INTO t VALUES (7, ?999999999)",
+        "INSERT INTO t VALUES (7)",
+        "UPDATE t SET v = 1 2 WHERE k = 1",
+    ] {
+        let forged = set.forged(|ran| ran.events = vec![statement(sql, Vec::new())]);
+        let why = opened(forged.path()).unwrap_err();
+        assert!(why.contains("none that dash writes"), "{sql}: {why}");
     }
 }

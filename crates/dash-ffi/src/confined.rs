@@ -11,16 +11,20 @@ use crate::guard::guarded;
 use crate::nested::Nested;
 use crate::statement_api::StatementApi;
 use crate::sys::statement::{
-    ATTACHED, DEFENSIVE, DENY, ENABLE_LOAD_EXTENSION, ENABLE_TRIGGER, ENABLE_VIEW, EXPR_DEPTH,
-    LENGTH, SQL_LENGTH, TRUSTED_SCHEMA, WRITABLE_SCHEMA,
+    ATTACHED, COLUMN, DEFENSIVE, DENY, ENABLE_LOAD_EXTENSION, ENABLE_TRIGGER, ENABLE_VIEW,
+    EXPR_DEPTH, LENGTH, SQL_LENGTH, TRUSTED_SCHEMA, VARIABLE_NUMBER, VDBE_OP, WRITABLE_SCHEMA,
 };
 use core::cell::{Cell, RefCell};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::fmt;
 use core::ptr::null_mut;
+use core::time::Duration;
 
-/// Instructions of SQLite's between two looks at how many are left.
-const INSTRUCTIONS: c_int = 1000;
+/// Instructions of SQLite's between two looks at what is left. One may copy as much as a value has.
+const INSTRUCTIONS: c_int = 100;
+
+/// What is said of what has no end.
+const TOO_LONG: &str = "they take longer than any that would be there";
 
 /// Bytes of a statement's text, and how deep its expressions may be: SQLite's own limits as a rule.
 const TEXT: c_int = 1_000_000;
@@ -55,14 +59,21 @@ pub struct Bounds {
     pub may: fn(&Asked<'_>) -> bool,
     /// Bytes of a value.
     pub length: u64,
-    /// Instructions of SQLite's.
+    /// Instructions of SQLite's, in statements that take more than a few.
     pub instructions: u64,
+    /// How much of a processor, by this clock, which is looked at before each statement, too.
+    pub time: Duration,
+    /// What the thread that runs them has had.
+    pub clock: fn() -> Duration,
 }
 
 /// See the module. SQLite has its address.
 pub(crate) struct Confined {
     may: fn(&Asked<'_>) -> bool,
     instructions: Cell<u64>,
+    clock: fn() -> Duration,
+    /// By that.
+    end: Duration,
     /// What was refused last.
     refused: RefCell<Option<Error>>,
 }
@@ -79,10 +90,12 @@ impl Confined {
         bounds: &Bounds,
     ) -> Result<Box<Self>> {
         let (db, api) = (nested.db, nested.api);
-        let Bounds { may, length, instructions } = *bounds;
+        let Bounds { may, length, instructions, time, clock } = *bounds;
         let confined = Box::new(Self {
             may,
             instructions: Cell::new(instructions),
+            clock,
+            end: clock().saturating_add(time),
             refused: RefCell::default(),
         });
         let on = [DEFENSIVE];
@@ -95,9 +108,10 @@ impl Confined {
             unsafe { (statements.db_config)(db, setting, value, nowhere) };
         }
         let length = c_int::try_from(length).unwrap_or(c_int::MAX);
-        for (limit, value) in
-            [(ATTACHED, 0), (EXPR_DEPTH, DEPTH), (SQL_LENGTH, TEXT), (LENGTH, length)]
-        {
+        let own = [(ATTACHED, 0), (EXPR_DEPTH, DEPTH), (SQL_LENGTH, TEXT), (LENGTH, length)];
+        // What the program has lowered for its own connections is no limit to what it wrote before.
+        let raised = [COLUMN, VARIABLE_NUMBER, VDBE_OP].map(|limit| (limit, c_int::MAX));
+        for (limit, value) in own.into_iter().chain(raised) {
             // SAFETY: an open connection. What is above a limit that it was built with stays there.
             unsafe { (statements.limit)(db, limit, value) };
         }
@@ -130,14 +144,21 @@ impl Confined {
         DENY
     }
 
+    /// Whether there is time for a statement. SQLite asks nobody before one that takes few
+    /// instructions.
+    pub(crate) fn begin(&self) -> Result<()> {
+        match (self.clock)() > self.end {
+            true => Err(Error::new(Code::INTERRUPT, TOO_LONG)),
+            false => Ok(()),
+        }
+    }
+
     fn go_on(&self) -> Result<()> {
         let left = self.instructions.get().checked_sub(u64::from(INSTRUCTIONS.unsigned_abs()));
         self.instructions.set(left.unwrap_or(0));
-        left.map(|_| ()).ok_or_else(|| {
-            let error =
-                Error::new(Code::INTERRUPT, "they take longer than any that would be there");
+        let taken = left.map(drop).ok_or_else(|| Error::new(Code::INTERRUPT, TOO_LONG));
+        taken.and_then(|()| self.begin()).inspect_err(|error| {
             self.refused.replace(Some(error.clone()));
-            error
         })
     }
 }
@@ -164,4 +185,111 @@ unsafe extern "C" fn go_on(confined: *mut c_void) -> c_int {
     // SAFETY: as in `ask`.
     let confined = unsafe { &*confined.cast_const().cast::<Confined>() };
     c_int::from(guarded("a look", Code::INTERNAL, || confined.go_on(), |_| ()).is_err())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flags::OpenFlags;
+    use crate::linked::host;
+    use crate::own::{OwnConnection, Ran, ToBind};
+    use core::sync::atomic::{AtomicU64, Ordering};
+
+    /// On each look it is a second later.
+    fn clock() -> Duration {
+        static LOOKS: AtomicU64 = AtomicU64::new(0);
+        Duration::from_secs(LOOKS.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn confined(folder: &tempfile::TempDir, instructions: u64, time: Duration) -> OwnConnection {
+        let (host, path) = (host(), folder.path().join("db"));
+        let flags = OpenFlags::READWRITE | OpenFlags::CREATE;
+        let tables =
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, v); CREATE VIRTUAL TABLE ft USING fts5(v)";
+        host.run(&path, flags, tables).unwrap();
+        let mut db = host.connect(&path, flags, host.name()).unwrap();
+        let may = |asked: &Asked<'_>| match asked.action {
+            // READ, INSERT, UPDATE, TRANSACTION, SELECT and RECURSIVE.
+            20 | 18 | 23 => asked.schema == Some(c"main") && asked.inside.is_none(),
+            22 | 21 | 33 => true,
+            _ => false,
+        };
+        db.confine(&Bounds { may, length: 100_000, instructions, time, clock }).unwrap();
+        db
+    }
+
+    /// SEC S2-1: what an authorizer allows, and nothing else.
+    #[test]
+    fn a_confined_connection_does_what_is_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut db = confined(&folder, 1_000_000, Duration::MAX);
+        for sql in ["BEGIN", "INSERT INTO t VALUES (1, ?)", "UPDATE t SET v = id + 1 WHERE id = 1"]
+        {
+            assert_eq!(db.execute(sql.as_bytes(), &[ToBind::Zeros(9)]), Ran::Done, "{sql}");
+        }
+        let refused = |ran: Ran| match ran {
+            Ran::Unprepared(error) | Ran::Failed(error) => error,
+            Ran::Done => Error::new(Code::MISUSE, "done"),
+        };
+        for sql in [
+            "ATTACH '/tmp/x' AS x",
+            "ATTACH ('/tmp'||'/x') AS x",
+            "PRAGMA user_version",
+            "DELETE FROM t WHERE id = 1",
+            "SAVEPOINT s",
+            "CREATE TABLE u(v)",
+            "CREATE TEMP TABLE u(v)",
+            "DROP TABLE t",
+            "SELECT abs(1)",
+            "SELECT load_extension('x')",
+            "ANALYZE",
+        ] {
+            let error = refused(db.execute(sql.as_bytes(), &[]));
+            assert_eq!(error.code, Code::AUTH, "{sql}: {error}");
+            assert!(error.to_string().contains("beyond the list: action"), "{sql}: {error}");
+        }
+        let beyond = [
+            (&b"INSERT INTO ft VALUES (1)"[..], Code::ERROR),
+            (b"INSERT INTO t VALUES (2, ?)", Code::TOOBIG),
+            (b"UPDATE sqlite_master SET sql = NULL", Code::ERROR),
+        ];
+        for (sql, code) in beyond {
+            let error = refused(db.execute(sql, &[ToBind::Zeros(200_000)]));
+            assert_eq!(error.code, code, "{error}");
+        }
+        db.run("COMMIT").unwrap();
+        for sql in ["VACUUM", "VACUUM INTO '/tmp/x'"] {
+            assert_eq!(db.run(sql).unwrap_err().code, Code::AUTH);
+        }
+    }
+
+    /// SEC S2-1: whatever runs there comes to an end.
+    #[test]
+    fn a_confined_connection_comes_to_an_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut db = confined(&folder, 1_000_000, Duration::MAX);
+        let endless = b"WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x FROM c) \
+            INSERT INTO t SELECT NULL, x FROM c WHERE x > 1";
+        for _ in 0..2 {
+            let ran = db.execute(endless, &[]);
+            assert!(matches!(&ran, Ran::Failed(error) if error.code == Code::INTERRUPT), "{ran:?}");
+        }
+    }
+
+    /// SEC A10-1: so do statements that take few instructions each, and one whose instructions take
+    /// long.
+    #[test]
+    fn a_confined_connection_has_a_time() {
+        let [short, long] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let is_over =
+            |ran: &Ran| matches!(ran, Ran::Failed(error) if error.code == Code::INTERRUPT);
+        let mut db = confined(&short, 1_000_000, Duration::from_secs(100));
+        let insert = b"INSERT INTO t VALUES (NULL, 1)";
+        assert_eq!(db.execute(insert, &[]), Ran::Done);
+        assert!((0..100).any(|_| is_over(&db.execute(insert, &[]))));
+        let mut db = confined(&long, 1_000_000, Duration::from_secs(100));
+        let sql = b"WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c LIMIT 9999) \
+            INSERT INTO t SELECT NULL, x FROM c WHERE x = 0";
+        assert!(is_over(&db.execute(sql, &[])));
+    }
 }

@@ -1,5 +1,7 @@
 //! The table of the SQLite that the tests of this crate link.
 
+use crate::api::Api;
+use crate::host::HostVfs;
 use crate::sys::{ApiRoutines, Connection};
 use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -34,3 +36,14 @@ macro_rules! same {
     )*};
 }
 pub(crate) use same;
+
+/// The SQLite that the tests link, as a host.
+pub(crate) fn host() -> HostVfs {
+    // SAFETY: SQLite's own table.
+    let api = unsafe { Api::copy(table()) }.map_err(|_| "unusable").unwrap();
+    let api: &'static Api = Box::leak(Box::new(api));
+    // SAFETY: null asks for the default VFS, which stays.
+    let vfs = unsafe { (api.vfs_find)(core::ptr::null()) };
+    // SAFETY: just found there.
+    unsafe { HostVfs::new(core::ptr::NonNull::new(vfs).unwrap(), api) }
+}

@@ -116,7 +116,7 @@ impl HostVfs {
 
 impl OwnConnection {
     /// From here on it does nothing beyond that: what is refused is an error that says so, and
-    /// `SQLITE_INTERRUPT` when the instructions are used up.
+    /// `SQLITE_INTERRUPT` when the instructions or the time are used up.
     ///
     /// # Errors
     ///
@@ -145,6 +145,9 @@ impl OwnConnection {
     /// Runs one statement to its end, with values for its parameters from the first one on. Those
     /// without a value are NULL. Rows are passed over.
     pub fn execute(&mut self, sql: &[u8], values: &[ToBind<'_>]) -> Ran {
+        if let Some(Err(error)) = self.confined.as_ref().map(|confined| confined.begin()) {
+            return Ran::Failed(error);
+        }
         let raw = match self.prepare(sql) {
             Ok(raw) => raw,
             Err(error) => return Ran::Unprepared(self.cause(error)),
@@ -256,19 +259,7 @@ unsafe fn bind(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::confined::Asked;
-    use crate::linked::table;
-
-    /// The SQLite that the tests link, as a host.
-    fn host() -> HostVfs {
-        // SAFETY: SQLite's own table.
-        let api = unsafe { Api::copy(table()) }.map_err(|_| "unusable").unwrap();
-        let api: &'static Api = Box::leak(Box::new(api));
-        // SAFETY: null asks for the default VFS, which stays.
-        let vfs = unsafe { (api.vfs_find)(core::ptr::null()) };
-        // SAFETY: just found there.
-        unsafe { HostVfs::new(core::ptr::NonNull::new(vfs).unwrap(), api) }
-    }
+    use crate::linked::host;
 
     #[test]
     fn it_says_what_it_is_made_of() {
@@ -318,80 +309,5 @@ mod tests {
         assert_eq!(db.execute(counted, &[]), Ran::Done);
         let right = b"INSERT INTO t SELECT 1, 'x' FROM t WHERE v = 108";
         assert!(matches!(db.execute(right, &[]), Ran::Failed(_)), "all of them were counted");
-    }
-
-    fn confined(folder: &tempfile::TempDir, instructions: u64) -> OwnConnection {
-        let (host, path) = (host(), folder.path().join("db"));
-        let flags = OpenFlags::READWRITE | OpenFlags::CREATE;
-        let tables =
-            "CREATE TABLE t(id INTEGER PRIMARY KEY, v); CREATE VIRTUAL TABLE ft USING fts5(v)";
-        host.run(&path, flags, tables).unwrap();
-        let mut db = host.connect(&path, flags, host.name()).unwrap();
-        let may = |asked: &Asked<'_>| match asked.action {
-            // READ, INSERT, UPDATE, TRANSACTION, SELECT and RECURSIVE.
-            20 | 18 | 23 => asked.schema == Some(c"main") && asked.inside.is_none(),
-            22 | 21 | 33 => true,
-            _ => false,
-        };
-        db.confine(&Bounds { may, length: 100_000, instructions }).unwrap();
-        db
-    }
-
-    /// SEC S2-1: what an authorizer allows, and nothing else.
-    #[test]
-    fn a_confined_connection_does_what_is_listed() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut db = confined(&folder, 1_000_000);
-        for sql in ["BEGIN", "INSERT INTO t VALUES (1, ?)", "UPDATE t SET v = id + 1 WHERE id = 1"]
-        {
-            assert_eq!(db.execute(sql.as_bytes(), &[ToBind::Zeros(9)]), Ran::Done, "{sql}");
-        }
-        let refused = |ran: Ran| match ran {
-            Ran::Unprepared(error) | Ran::Failed(error) => error,
-            Ran::Done => Error::new(Code::MISUSE, "done"),
-        };
-        for sql in [
-            "ATTACH '/tmp/x' AS x",
-            "ATTACH ('/tmp'||'/x') AS x",
-            "PRAGMA user_version",
-            "DELETE FROM t WHERE id = 1",
-            "SAVEPOINT s",
-            "CREATE TABLE u(v)",
-            "CREATE TEMP TABLE u(v)",
-            "DROP TABLE t",
-            "SELECT abs(1)",
-            "SELECT load_extension('x')",
-            "ANALYZE",
-        ] {
-            let error = refused(db.execute(sql.as_bytes(), &[]));
-            assert_eq!(error.code, Code::AUTH, "{sql}: {error}");
-            assert!(error.to_string().contains("beyond the list: action"), "{sql}: {error}");
-        }
-        let beyond = [
-            (&b"INSERT INTO ft VALUES (1)"[..], Code::ERROR),
-            (b"INSERT INTO t VALUES (2, ?)", Code::TOOBIG),
-            (b"UPDATE sqlite_master SET sql = NULL", Code::ERROR),
-        ];
-        for (sql, code) in beyond {
-            let error = refused(db.execute(sql, &[ToBind::Zeros(200_000)]));
-            assert_eq!(error.code, code, "{error}");
-        }
-        db.run("COMMIT").unwrap();
-        for sql in ["VACUUM", "VACUUM INTO '/tmp/x'"] {
-            assert_eq!(db.run(sql).unwrap_err().code, Code::AUTH);
-        }
-    }
-
-    /// SEC S2-1: whatever runs there comes to an end.
-    #[test]
-    fn a_confined_connection_comes_to_an_end() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut db = confined(&folder, 1_000_000);
-        let endless = b"WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x FROM c) \
-            INSERT INTO t SELECT NULL, x FROM c WHERE x > 1";
-        for _ in 0..2 {
-            let ran = db.execute(endless, &[]);
-            assert!(matches!(&ran, Ran::Failed(error) if error.code == Code::INTERRUPT), "{ran:?}");
-        }
     }
 }

@@ -105,10 +105,16 @@ pub(crate) const TRUSTED_SCHEMA: c_int = 1017;
 pub(crate) const LENGTH: c_int = 0;
 /// `SQLITE_LIMIT_SQL_LENGTH`.
 pub(crate) const SQL_LENGTH: c_int = 1;
+/// `SQLITE_LIMIT_COLUMN`.
+pub(crate) const COLUMN: c_int = 2;
 /// `SQLITE_LIMIT_EXPR_DEPTH`.
 pub(crate) const EXPR_DEPTH: c_int = 3;
+/// `SQLITE_LIMIT_VDBE_OP`.
+pub(crate) const VDBE_OP: c_int = 5;
 /// `SQLITE_LIMIT_ATTACHED`.
 pub(crate) const ATTACHED: c_int = 7;
+/// `SQLITE_LIMIT_VARIABLE_NUMBER`.
+pub(crate) const VARIABLE_NUMBER: c_int = 9;
 /// `SQLITE_DENY`.
 pub(crate) const DENY: c_int = 1;
 /// `SQLITE_STMTSTATUS_VM_STEP`.

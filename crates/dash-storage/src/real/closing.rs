@@ -67,8 +67,9 @@ impl Looks {
     }
 }
 
-/// What this thread has had of the processors.
-fn processor_time() -> Duration {
+/// What this thread has had of the processors; zero where the system does not tell.
+#[must_use]
+pub fn processor_time() -> Duration {
     ClockId::CLOCK_THREAD_CPUTIME_ID.now().map(Duration::from).unwrap_or_default()
 }
 

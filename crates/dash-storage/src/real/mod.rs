@@ -56,7 +56,7 @@ mod write_back;
 #[cfg(test)]
 mod tests;
 
-pub use closing::{WhileNobodyOpens, keep_out};
+pub use closing::{WhileNobodyOpens, keep_out, processor_time};
 pub use directory::Directory;
 pub use ending::{is_signal_blocked, lock, process_ends, start_thread};
 pub use file::File;

@@ -1,8 +1,10 @@
 //! What statements that are run again may ask SQLite for at most, and how much of it.
 
 use core::ffi::CStr;
+use std::time::Duration;
 
 use dash_ffi::{Asked, Bounds};
+use dash_storage::real::processor_time;
 
 /// Actions of `sqlite3_set_authorizer`.
 const DELETE: i32 = 9;
@@ -22,13 +24,34 @@ const INSTRUCTIONS: u64 = 50_000_000;
 const OF_PAGE: u64 = 10_000;
 const OF_COMMIT: u64 = 20_000;
 
+/// Of a processor, where one is slow: to begin with; to read all pages some times; to prepare what
+/// a commit ran; and for some rows of each commit that are as long as the database. They may be,
+/// and all of such a row is copied, though a statement writes one page of it.
+const TIME: Duration = Duration::from_secs(10);
+const TIME_OF_PAGE: Duration = Duration::from_millis(1);
+const TIME_OF_BYTE: Duration = Duration::from_micros(50);
+const TIME_OF_COMMIT_AND_PAGE: Duration = Duration::from_micros(50);
+
+fn time(pages: u64, commits: u64, bytes: u64) -> Duration {
+    let times = |time: Duration, count: u64| {
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        Duration::from_nanos(nanoseconds.saturating_mul(count))
+    };
+    TIME.saturating_add(times(TIME_OF_PAGE, pages))
+        .saturating_add(times(TIME_OF_BYTE, bytes))
+        .saturating_add(times(TIME_OF_COMMIT_AND_PAGE, commits.saturating_mul(pages)))
+}
+
 /// For these commits, on a database of so many bytes and pages.
 pub fn of((length, pages): (u64, u64), commits: &[Vec<u8>]) -> Bounds {
     let bytes: u64 = commits.iter().map(|commit| commit.len() as u64).sum();
+    let count = commits.len() as u64;
     let instructions = INSTRUCTIONS
         .saturating_add(pages.saturating_mul(OF_PAGE))
-        .saturating_add((commits.len() as u64).saturating_mul(OF_COMMIT));
-    Bounds { may, length: length.saturating_add(BOUND).saturating_add(bytes), instructions }
+        .saturating_add(count.saturating_mul(OF_COMMIT));
+    let length = length.saturating_add(BOUND).saturating_add(bytes);
+    let time = time(pages, count, bytes);
+    Bounds { may, length, instructions, time, clock: processor_time }
 }
 
 /// Rows of ordinary tables of `main` are read and written, within savepoints and transactions.

@@ -119,33 +119,23 @@ fn run_again(db: &mut OwnConnection, ran: &Transaction) -> Result<()> {
     for event in &ran.events {
         match event {
             Event::Statement(statement) => again(db, statement)?,
-            // Its text has been judged; what is run is made of it.
-            Event::Control(kind, sql) => {
-                let made = kind.statement(sql).ok_or(Code::CORRUPT)?;
-                settled(db.execute(made.as_bytes(), &[]))?;
-            }
+            // Nothing went back to one. Each would keep what pages held before in memory, and
+            // change nothing that is written.
+            Event::Control(..) => {}
         }
     }
-    match db.is_autocommit() {
-        true => Ok(()),
-        false => db.run("COMMIT"),
-    }
+    db.run("COMMIT")
 }
 
 fn again(db: &mut OwnConnection, statement: &Statement) -> Result<()> {
     let values: Vec<_> = statement.values.iter().flatten().map(to_bind).collect();
     match db.execute(&statement.sql, &values) {
         Ran::Done => Ok(()),
+        // The same SQLite could parse it the first time, and no limit of the program's is lower.
+        Ran::Unprepared(error) if error.code.primary() == Code::ERROR => {
+            Err(Error::new(Code::CORRUPT, error.to_string()))
+        }
         // None of them failed the first time.
-        Ran::Unprepared(error) | Ran::Failed(error) => Err(error),
-    }
-}
-
-/// A savepoint's statement may have failed the first time, which changed no row.
-fn settled(ran: Ran) -> Result<()> {
-    match ran {
-        Ran::Failed(error) if error.code.primary() == Code::ERROR => Ok(()),
-        Ran::Done => Ok(()),
         Ran::Unprepared(error) | Ran::Failed(error) => Err(error),
     }
 }
