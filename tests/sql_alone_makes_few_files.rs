@@ -118,6 +118,35 @@ fn nothing_is_replaced_and_no_other_folder_is_written() {
     refused(&db, ALONE, &folder.path().join("a.db"), "main is no file of this connection");
 }
 
+/// A path that leads to another folder by now doesn't make that the database's, whatever lies there
+/// under the database's name. SEC A10-2
+#[test]
+fn a_folder_that_has_taken_the_place_of_the_databases_is_not_written() {
+    for (mode, vfs) in [("wal", true), ("shadow", true), ("delete", true), ("delete", false)] {
+        let place = Place::new(mode);
+        let (own, other) = (place.own.path().join("in"), place.other.path());
+        fs::create_dir(&own).unwrap();
+        fs::copy(place.db(), own.join("app.db")).unwrap();
+        fs::copy(place.db(), other.join("app.db")).unwrap();
+        let db = match vfs {
+            true => suite::open_dash(own.join("app.db").as_os_str(), "").unwrap(),
+            false => suite::stock(&own.join("app.db")),
+        };
+        copy(&db, ALONE, &own.join("a.db")).expect("a copy in its own folder");
+        let away = place.own.path().join("away");
+        fs::rename(&own, &away).unwrap();
+        symlink(other, &own).unwrap();
+        copy(&db, ALONE, &own.join("b.db")).expect_err("that is another folder");
+        assert_eq!(names(other), ["app.db"], "{mode}");
+        // Nor is one that has another name of the file.
+        fs::remove_file(other.join("app.db")).unwrap();
+        fs::hard_link(away.join("app.db"), other.join("app.db")).unwrap();
+        copy(&db, ALONE, &own.join("b.db")).expect_err("that is another folder");
+        assert_eq!(names(other), ["app.db"], "{mode}");
+        drop(db);
+    }
+}
+
 /// Also where the program has given its leave: what is no database may be anything. SEC S2-4
 #[test]
 fn what_is_no_database_is_never_replaced() {

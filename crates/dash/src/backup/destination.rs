@@ -10,8 +10,6 @@ use dash_ffi::{Code, Error, Result};
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory, File, FileId, FileKind, LockKind, OpenMode, Storage};
 
-use super::leave::Leave;
-
 /// What is appended to DEST's name until the copy is whole.
 const UNFINISHED: &str = ".dash-backup-unfinished";
 
@@ -44,12 +42,18 @@ fn refused(code: Code, message: String) -> Error {
 }
 
 impl Destination {
-    /// Looks whether `path` may be written, by a backup of the database at `source`.
+    /// Looks whether `path` may be written, by a backup of the database at `source`. `allow` says
+    /// of the folder, which is open from then on, whether a file may be made there.
     ///
     /// # Errors
     ///
     /// `SQLITE_CANTOPEN`, `SQLITE_READONLY` or `SQLITE_ERROR`, with the file and what to do.
-    pub fn look(path: &Path, source: Option<&Path>, replace: bool, leave: Leave) -> Result<Self> {
+    pub fn look(
+        path: &Path,
+        source: Option<&Path>,
+        replace: bool,
+        allow: impl FnOnce(&real::Directory, &Path) -> Result<()>,
+    ) -> Result<Self> {
         let shown = path.display();
         let Some(name) = path.file_name() else {
             return Err(refused(Code::CANTOPEN, format!("{shown} is no name of a file; name one")));
@@ -65,10 +69,10 @@ impl Destination {
                 format!("the folder {folder} can't be used: {error}; make it, or name another"),
             )
         };
-        let real_folder = folder.canonicalize().map_err(cant)?;
-        leave.allows(&real_folder, source)?;
-        let path = real_folder.join(name);
-        let folder = Real.open_directory(&real_folder).map_err(cant)?;
+        let opened = Real.open_directory(folder).map_err(cant)?;
+        let shown = folder.canonicalize().map_err(cant)?;
+        allow(&opened, &shown)?;
+        let (folder, path) = (opened, shown.join(name));
         let to = Self {
             folder,
             path,

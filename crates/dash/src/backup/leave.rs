@@ -70,14 +70,13 @@ impl Leave {
         Ok(Self::Sql)
     }
 
-    /// That a file may be made in this folder, whose path is resolved; `source` is the database's.
+    /// That a file may be made in this folder: by SQL alone, only in that of the database.
     ///
     /// # Errors
     ///
-    /// `SQLITE_READONLY`, with what to do.
-    pub fn allows(self, folder: &Path, source: Option<&Path>) -> Result<()> {
-        let own = source.and_then(|source| source.canonicalize().ok());
-        if self == Self::Program || own.is_some_and(|own| own.parent() == Some(folder)) {
+    /// `SQLITE_READONLY`, with what to do; those of `is_own`.
+    pub fn allows(self, folder: &Path, is_own: impl FnOnce() -> Result<bool>) -> Result<()> {
+        if self == Self::Program || is_own()? {
             return Ok(());
         }
         let folder = folder.display();

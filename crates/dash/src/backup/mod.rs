@@ -17,7 +17,7 @@ mod leave;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dash_engine::locks::SHARED;
@@ -63,7 +63,10 @@ pub fn dash_backup(context: &mut Context<'_>) -> Result<Value> {
     let connection = context.connection();
     let leave = Leave::of(connection, schema, replace)?;
     let source = connection.path(schema);
-    let destination = Destination::look(&path, source.as_deref(), replace, leave)?;
+    let allow = |folder: &real::Directory, shown: &Path| {
+        leave.allows(shown, || has_source(connection, schema, folder))
+    };
+    let destination = Destination::look(&path, source.as_deref(), replace, allow)?;
     back_up(connection, schema, destination).map(|pages| i64::from(pages).into())
 }
 
@@ -104,15 +107,43 @@ fn back_up(connection: &ConnectionRef<'_>, schema: &str, to: Destination) -> Res
 const LOOKS: usize = 32;
 
 /// The file that is read, if it still has its name. Whoever may rename in its folder can have put
-/// another one there, whose rights are not the copy's. Where SQLite's own VFS has it open, it is
-/// known by SQLite's lock that this process has on it, as it may have on others, and by SQLite's
-/// own look whether it has moved. The names may change between two looks, but not each time: both
-/// go by the whole path, as somebody may exchange the folder, too.
+/// another one there, whose rights are not the copy's.
 fn opened(connection: &ConnectionRef<'_>, schema: &str) -> Option<real::File> {
     let path = connection.path(schema)?;
     let folder = Real.open_directory(path.parent()?).ok()?;
-    let name = path.file_name()?;
-    let file = folder.open(name, OpenMode::Read).ok()?;
+    let file = folder.open(path.file_name()?, OpenMode::Read).ok()?;
+    is_read(connection, schema, (&path, &file)).then_some(file)
+}
+
+/// Whether a folder has the file that is read, under its only name. A path may lead to another
+/// folder at any time, and to that one again.
+fn has_source(
+    connection: &ConnectionRef<'_>,
+    schema: &str,
+    folder: &real::Directory,
+) -> Result<bool> {
+    let _held = snapshot(connection, schema)?;
+    let Some(path) = connection.path(schema) else { return Ok(false) };
+    let Some(name) = path.file_name() else { return Ok(false) };
+    // Commits may exchange it for the other copy between two of these steps.
+    Ok((0..LOOKS).any(|_| {
+        folder.open(name, OpenMode::Read).is_ok_and(|file| {
+            let found = folder.metadata(name).ok().flatten();
+            let is_alone = found.is_some_and(|found| found.id == file.id() && found.links == 1);
+            is_alone && is_read(connection, schema, (&path, &file))
+        })
+    }))
+}
+
+/// Whether a file is the one that is read, which is held. Where SQLite's own VFS has it open, it is
+/// known by SQLite's lock that this process has on it, as it may have on others, and by SQLite's
+/// own look whether it has moved. The names may change between two looks, but not each time: both
+/// go by the whole path, as somebody may exchange the folder, too.
+fn is_read(
+    connection: &ConnectionRef<'_>,
+    schema: &str,
+    (path, file): (&Path, &real::File),
+) -> bool {
     let is_of = connection.with_file_below(schema, |main| {
         main.as_any().downcast_mut::<MainFile>()?.database.is_of(file.id())
     });
@@ -128,7 +159,7 @@ fn opened(connection: &ConnectionRef<'_>, schema: &str) -> Option<real::File> {
         }) && connection.has_moved(schema) == Some(false)
     };
     let is_known = || is_locked() && (0..LOOKS).all(|_| is_named());
-    is_of.flatten().unwrap_or_else(is_known).then_some(file)
+    is_of.flatten().unwrap_or_else(is_known)
 }
 
 fn snapshot<'a>(connection: &'a ConnectionRef<'a>, schema: &str) -> Result<Snapshot<'a>> {
