@@ -285,6 +285,20 @@ fn after_a_chown_while_it_is_open_another_one_is_made() {
     session.close();
 }
 
+/// SEC A10-5
+#[test]
+fn a_strangers_file_is_given_no_name() {
+    let Some(place) = Place::new(0o600) else { return };
+    fs::remove_file(place.shadow()).unwrap();
+    let aside = beside(&place.db(), "-shadow-tmp");
+    drop(Planted::at(&aside, b"his"));
+    let inode = fs::metadata(&aside).unwrap().ino();
+    let mut session = place.open(Some(OWNER), "").unwrap();
+    assert_eq!(session.must(ROWS), "40");
+    assert_eq!(fs::metadata(&aside).unwrap().ino(), inode);
+    session.close();
+}
+
 /// What is left of an exchange in three steps looks like that: an empty file of a stock process,
 /// and the database under the temporary name.
 #[test]

@@ -86,6 +86,31 @@ fn a_pipe_in_place_of_a_name_between_two_renames() {
     }
 }
 
+/// SEC A10-5: it was given the shadow's name, and the database was refused for that.
+#[test]
+fn a_folder_in_place_of_a_name_between_two_renames() {
+    for is_lost in [true, false] {
+        let (_folder, path) = made();
+        run(&suite::open(&path), "INSERT INTO t VALUES (2)");
+        if is_lost {
+            fs::remove_file(beside(&path, "-shadow")).unwrap();
+        }
+        let odd = beside(&path, "-shadow-tmp");
+        fs::create_dir(&odd).unwrap();
+        fs::write(odd.join("x"), "mine").unwrap();
+        for (more, count) in [("&mode=ro", 2), ("", 4), ("", 6)] {
+            match session(&path, more) {
+                Err(error) if is_lost && more.is_empty() => {
+                    let says = error.contains("app.db-shadow-tmp: it is a folder, not a file");
+                    assert!(says && error.contains("remove it"), "{error}");
+                }
+                done => assert_eq!(done, Ok(count), "{is_lost} {more}"),
+            }
+            assert_eq!(fs::read(odd.join("x")).unwrap(), b"mine");
+        }
+    }
+}
+
 /// Stock SQLite waits for a pipe under the names of its own files, and dash leaves those to it in
 /// the plain modes: where the pipe may be read, and not written.
 #[test]

@@ -8,7 +8,7 @@
 use crate::format::header::{Header, Marks, plain};
 use crate::mutation::{Mutation, broken};
 use crate::names::access::{lets_others_in, whose};
-use crate::names::exchange::{hides_a_copy, look_up_db, open_db};
+use crate::names::exchange::{aside, hides_a_copy, look_up_db, open_db};
 use crate::names::{Names, mounted, super_journal};
 use crate::recovery::action::Action;
 use crate::recovery::classify::classify;
@@ -237,7 +237,8 @@ impl<S: Storage> ReadOnly<S> {
         let most = Tuning::default().list_verified;
         let mut db = Found::examine_quickly(self.current.clone(), len, most, &shown)?;
         let mut shadow = open_if_there::<S>(&self.directory, &self.names.shadow, OpenMode::Read)?;
-        if shadow.is_none() && !broken(Mutation::TemporaryNameIgnored) {
+        let has_aside = shadow.is_none() && aside::<S>(&self.directory, &self.names)?.is_some();
+        if has_aside && !broken(Mutation::TemporaryNameIgnored) {
             // Between the second and the third rename it has the temporary name.
             shadow = open_if_there::<S>(&self.directory, &self.names.renaming, OpenMode::Read)?
                 .filter(|file| file.id() != self.current.id());

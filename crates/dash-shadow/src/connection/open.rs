@@ -3,7 +3,7 @@
 
 use crate::connection::state::{Connection, Pair};
 use crate::mutation::{Mutation, broken};
-use crate::names::exchange::{finish_renames, look_up_db, open_db, other_links};
+use crate::names::exchange::{aside, finish_renames, look_up_db, open_db, other_links};
 use crate::names::{Names, mounted};
 use crate::options::OpenOptions;
 use crate::recovery::first_opener::{First, Recovered};
@@ -77,7 +77,7 @@ impl<S: Storage> Connection<S> {
             }
             None if !options.create
                 && directory.metadata(&names.shadow).during(Operation::Stat, &db)?.is_none()
-                && directory.metadata(&names.renaming).during(Operation::Stat, &db)?.is_none() =>
+                && aside::<S>(&directory, &names)?.is_none() =>
             {
                 return Err(Error::CantOpen(format!("{db} does not exist")));
             }

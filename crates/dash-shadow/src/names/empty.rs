@@ -19,7 +19,9 @@ pub(crate) fn put_empty<S: Storage>(
         ErrorKind::AlreadyExists => directory.unlink(&names.renaming).and_then(|()| create()),
         _ => Err(error),
     });
-    let new = new.during(Operation::Open, name)?;
+    // What can't be removed is no file as a rule, which opening says in words.
+    let what = |error| directory.open(&names.renaming, OpenMode::Read).err().unwrap_or(error);
+    let new = new.map_err(what).during(Operation::Open, names.renaming.to_string_lossy())?;
     new.flush().during(Operation::Flush, name)?;
     is_there(directory, names)?;
     // An old one that loses its last name may be gone from the disk before the name is: it

@@ -19,9 +19,10 @@ use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::names::access::{Stranger, stranger_named};
 use crate::refusal::Refusal;
+use dash_engine::beside::is_of_a_writer_of;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::open::open_if_there;
-use dash_storage::{Directory, File, FileId, Metadata, OpenMode, Storage};
+use dash_storage::{Directory, File, FileId, FileKind, Metadata, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 
@@ -70,12 +71,20 @@ enum Rest {
     Odd,
 }
 
+/// What has the temporary name; a folder, a pipe or a link is none of ours.
+pub(crate) fn aside<S: Storage>(
+    directory: &S::Directory,
+    names: &Names,
+) -> Result<Option<Metadata>> {
+    let found = directory.metadata(&names.renaming);
+    let found = found.during(Operation::Stat, shown(&names.renaming))?;
+    Ok(found.filter(|found| found.kind == FileKind::Regular))
+}
+
 /// Which of the three states the names are in, if they are in one.
 fn rest<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Option<Rest>> {
     let stat = |name: &OsStr| directory.metadata(name).during(Operation::Stat, shown(name));
-    let Some(aside) = stat(&names.renaming)? else {
-        return Ok(None);
-    };
+    let Some(aside) = aside::<S>(directory, names)? else { return Ok(None) };
     Ok(match (stat(&names.db)?, stat(&names.shadow)?) {
         (Some(db), _) if db.id == aside.id => Some(Rest::Unlink),
         // A shadow that was being replaced by an empty file: that one, or the old one.
@@ -90,7 +99,10 @@ fn rest<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Option<Re
             }
         }
         // It is a shadow then, and a stranger's is none (SHADOW-28).
-        (Some(_), None) => Some(Rest::ToShadow),
+        (Some(db), None) => {
+            let writes = is_of_a_writer_of(&aside, directory, (&names.db, &db));
+            writes.during(Operation::Open, names.shown())?.then_some(Rest::ToShadow)
+        }
         (Some(_), Some(_)) => Some(Rest::Odd),
     })
 }
