@@ -5,7 +5,7 @@ use dash_statement::{Control, Statement, Value, only};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OpenFlags, ToSql};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql};
 
 use crate::Result;
 use crate::authorizer::{Authorizer, Whose};
@@ -67,6 +67,8 @@ impl Guarded {
         for (limit, value) in FIXED.into_iter().chain(own) {
             db.set_limit(limit, value)?;
         }
+        // Of the whole process: it can only be lowered.
+        db.pragma_update(None, "hard_heap_limit", limits.memory())?;
         Ok(Self { db, authorizer: Authorizer::default(), limits: limits.clone() })
     }
 
@@ -133,7 +135,12 @@ impl Guarded {
             (None, rusqlite::Error::MultipleStatement) => {
                 Err(Undone::Refused("a text of it has more than one statement".into()))
             }
-            (None, error) => Err(Undone::Failed(error.to_string())),
+            (None, error) => Err(match error.sqlite_error_code() {
+                Some(ErrorCode::OutOfMemory | ErrorCode::TooBig) => Undone::Refused(format!(
+                    "a statement takes more memory than one on such a database may ({error})"
+                )),
+                _ => Undone::Failed(error.to_string()),
+            }),
         }
     }
 

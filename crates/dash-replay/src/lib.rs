@@ -28,7 +28,11 @@ mod why;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use dash_statement::{Event, Reason, Transaction, Unprovable, has_parameters, provable};
 use dash_storage::real::Real;
@@ -102,6 +106,12 @@ pub enum Error {
     /// The state before the first commit can't be had.
     #[error("{0}")]
     NoBase(String),
+    /// A statement can't be stopped. It runs on, in a thread of this process.
+    #[error(
+        "a statement calls a function of SQLite's that takes longer than all of a statement on such a database may, and can't be \
+         stopped: look who wrote the log"
+    )]
+    Endless,
 }
 
 pub(crate) type Result<T> = std::result::Result<T, Error>;
@@ -116,17 +126,48 @@ pub(crate) type Result<T> = std::result::Result<T, Error>;
 pub fn replay(path: &Path, base: Option<&Path>, all: bool) -> Result<Report> {
     // Its maker's alone, whatever the umask: the database may be nobody else's.
     let folder = tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir();
-    let folder = folder.map_err(|error| Error::Io("a temporary folder".into(), error))?;
-    let base = base::of(&Real, path, base, all, folder.path())?;
+    let failed = |error| Error::Io("a temporary folder".into(), error);
+    let folder = folder.map_err(failed)?;
+    let limits = Arc::<OnceLock<Limits>>::default();
+    let running = {
+        let (limits, folder) = (Arc::clone(&limits), folder.path().to_owned());
+        let (path, base) = (path.to_owned(), base.map(Path::to_owned));
+        let run = move || within(&path, base.as_deref(), all, &folder, &limits);
+        thread::Builder::new().stack_size(STACK).spawn(run).map_err(failed)?
+    };
+    while !running.is_finished() {
+        thread::sleep(LOOK);
+        if limits.get().is_some_and(|limits| limits.is_overdue(Instant::now())) {
+            return Err(Error::Endless);
+        }
+    }
+    running.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// The stack that statements run on: as the first thread has it as a rule.
+const STACK: usize = 8 << 20;
+/// Time between two looks at whether they run at all.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// [`replay`] in a folder, with limits that it says as soon as it knows them.
+fn within(
+    path: &Path,
+    base: Option<&Path>,
+    all: bool,
+    folder: &Path,
+    limits: &OnceLock<Limits>,
+) -> Result<Report> {
+    let base = base::of(&Real, path, base, all, folder)?;
+    let known = Limits::of(base::room(path, &base.image)?, base.image.page);
     let mut replay = Replay {
-        limits: Limits::of(base::room(path, &base.image)?, base.image.page),
+        limits: limits.get_or_init(|| known).clone(),
         target: base.image,
         copy: None,
         done: base.frame,
         last: None,
         report: Report { doubt: base.doubt, ..Report::default() },
         settings: Settings::default(),
-        folder: folder.path(),
+        folder,
     };
     base.history.replay(all, |start, commit, frames| {
         let reason = match replay.gap(start, commit)?.or_else(|| replay.beyond(commit, frames)) {

@@ -24,7 +24,11 @@ const STATEMENTS: u32 = 20;
 const SLACK: u64 = 16 << 20;
 
 /// Bytes that a value may have at least, and at most: SQLite's own limit.
-const LENGTH: std::ops::RangeInclusive<u64> = 4 << 20..=1_000_000_000;
+const LENGTH: std::ops::RangeInclusive<u64> = 1 << 20..=1_000_000_000;
+
+/// Bytes that all of SQLite may take in this process, and more for each byte of the database.
+const MEMORY: u64 = 128 << 20;
+const MEMORY_OF_A_BYTE: u64 = 4;
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -74,6 +78,19 @@ impl Limits {
         i32::try_from(bytes.clamp(*LENGTH.start(), *LENGTH.end())).unwrap_or(i32::MAX)
     }
 
+    /// Bytes that SQLite may take.
+    pub fn memory(&self) -> i64 {
+        let bytes = MEMORY + MEMORY_OF_A_BYTE * u64::from(self.room) * u64::from(self.page);
+        i64::try_from(bytes).unwrap_or(i64::MAX)
+    }
+
+    /// Whether a statement should have been stopped long ago: SQLite asks between two instructions
+    /// alone, and one that calls a function takes as long as that.
+    pub fn is_overdue(&self, now: Instant) -> bool {
+        let begun = self.spent().here.map(|(begun, _)| begun);
+        begun.is_some_and(|begun| now.saturating_duration_since(begun) > self.time * 2)
+    }
+
     fn spent(&self) -> MutexGuard<'_, Spent> {
         self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -114,5 +131,23 @@ impl Limits {
     fn is_over(&self, spent: &Spent) -> bool {
         let steps = self.steps.saturating_mul(u64::from(STATEMENTS));
         spent.steps > steps || spent.time > self.time * STATEMENTS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SEC A10-4
+    #[test]
+    fn what_was_not_stopped_is_overdue() {
+        let limits = Limits::of(10, 4096);
+        let later = || Instant::now() + limits.time * 2;
+        assert!(!limits.is_overdue(later()));
+        let (overdue, stopped) = limits.during(|| {
+            [Instant::now(), later() - limits.time, later() + TIME].map(|it| limits.is_overdue(it))
+        });
+        assert_eq!((overdue, stopped), ([false, false, true], None));
+        assert!(!limits.is_overdue(later() + TIME));
     }
 }
