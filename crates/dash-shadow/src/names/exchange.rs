@@ -19,7 +19,6 @@ use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::names::access::{Stranger, stranger_named};
 use crate::refusal::Refusal;
-use dash_engine::beside::is_of_a_writer_of;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::open::open_if_there;
 use dash_storage::{Directory, File, FileId, FileKind, Metadata, OpenMode, Storage};
@@ -99,10 +98,7 @@ fn rest<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Option<Re
             }
         }
         // It is a shadow then, and a stranger's is none (SHADOW-28).
-        (Some(db), None) => {
-            let writes = is_of_a_writer_of(&aside, directory, (&names.db, &db));
-            writes.during(Operation::Open, names.shown())?.then_some(Rest::ToShadow)
-        }
+        (Some(_), None) => Some(Rest::ToShadow),
         (Some(_), Some(_)) => Some(Rest::Odd),
     })
 }
