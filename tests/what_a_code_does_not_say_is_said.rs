@@ -7,12 +7,13 @@ mod suite;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use dash_testing::machine::root_for;
 use dash_testing::mounts::Mount;
 use dash_testing::roles::{Role, python};
 use rusqlite::Connection;
-use suite::parts::{Part, again};
+use suite::parts::{Part, again, last_error};
 use suite::peers::Session;
 use suite::sql::run;
 
@@ -347,4 +348,23 @@ fn who_has_it_locked_to_another_thread_as_well() {
         let told = std::thread::spawn(suite::parts::last_error).join().unwrap();
         assert!(told.contains("app.db is locked: another connection of this process"), "{told}");
     }
+}
+
+/// Python's collector closes connections at any moment, in between, too.
+#[test]
+fn whatever_other_connections_close_before_it_is_asked() {
+    suite::load();
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = |name: &str| suite::open(&folder.path().join(name));
+    let [one, two] = ["app.db"; 2].map(open);
+    let other = open("other.db");
+    for db in [&one, &other] {
+        db.execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(v)").expect("makes it");
+    }
+    one.execute_batch("BEGIN IMMEDIATE").expect("begins");
+    two.busy_timeout(Duration::ZERO).expect("takes it");
+    two.execute_batch("BEGIN IMMEDIATE").expect_err("it is locked");
+    other.close().expect("closes");
+    let said = last_error();
+    assert!(said.contains("app.db is locked") && said.contains("has been writing"), "{said}");
 }

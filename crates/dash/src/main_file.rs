@@ -17,7 +17,7 @@ use crate::holders::{Wanted, name_holders};
 use crate::mode::caller::Caller;
 use crate::mode::registry::Membership;
 use crate::mode::{Database, Mode, Parameters, Request};
-use crate::refused::{self, Refusal, Refused};
+use crate::refused::{Refusal, Refused};
 
 /// The unit in which devices tear writes, for a user who said `psow=0`; with powersafe overwrite
 /// SQLite does not ask.
@@ -105,10 +105,8 @@ impl MainFile {
 
     /// SQLite asks for a lock: what it was refused before it asks for no more.
     fn goes_on(&mut self, to_write: bool) {
+        // Of other connections' it is not: Python's collector closes some at any moment.
         self.refused.goes_on(!to_write);
-        if to_write {
-            refused::forget();
-        }
     }
 
     /// SQLite gives WRITER up, at once where its snapshot is old: that it finds by itself.

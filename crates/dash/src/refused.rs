@@ -175,7 +175,7 @@ pub fn sleeps(goes_on: bool) {
     }
 }
 
-/// This thread opens a database, or begins to write: what failed before is history.
+/// This thread opens a database: what failed before is history.
 #[inline]
 pub fn forget() {
     IS_NOTED.set(false);

@@ -109,6 +109,10 @@ impl<S: Storage> Connection<S> {
         self.tell_totals();
         let name = Arc::clone(self.files.names.shown_coordination());
         self.files.shared.unregister();
+        if self.wal.is_lost {
+            // It is not for this connection to say that the log's commits count no more.
+            return Ok(());
+        }
         if !take_open_to_close(&self.files.storage, &self.files.shared.file, &name)? {
             return Ok(());
         }

@@ -67,6 +67,16 @@ impl<S: Storage> Files<S> {
         ))
     }
 
+    /// `-wal` was removed while there is a session of the log, in which it never is.
+    pub fn lost_wal(&self) -> Error {
+        let (wal, log) = (self.names.shown_wal(), self.names.shown_log());
+        Error::CantOpen(format!(
+            "{wal} is missing, and {log} may hold commits that were in it: put {wal} back; or end all processes that have the \
+             database open, or a lock on {} (lslocks names them), and open it again",
+            self.names.shown_coordination()
+        ))
+    }
+
     /// Says whose a file is, if that is why it can't be opened.
     pub fn explained(&self, error: Error) -> Error {
         explained(error, &self.storage, &self.path, &self.names)

@@ -27,7 +27,13 @@ impl<S: Storage> Connection<S> {
         let (storage, names) = (&self.files.storage, &self.files.names);
         let (directory, database) = (&*self.files.directory, &**self.files.database.file());
         let wal = open_or_make(storage, directory, (&names.wal, names.shown_wal()), database);
-        let (wal, _) = wal.map_err(|error| self.files.explained(error))?;
+        let (wal, is_made) = wal.map_err(|error| self.files.explained(error))?;
+        if is_made && self.files.shared.is(Word::Session) && self.wal.memory.is_none() {
+            // Empty, it would say that there is nothing which the log's commits belong to.
+            drop(directory.unlink(&names.wal));
+            self.wal.is_lost = true;
+            return Err(self.files.lost_wal());
+        }
         // A stock reader must not take a name fence for a hot journal, nor a stock writer begin
         // (WAL-17).
         self.files.database.hold_reserved()?;
