@@ -82,7 +82,7 @@ fn the_reference_has_every_name_of_the_code() {
 /// The commands of the program, but for those that it runs itself.
 #[test]
 fn the_reference_has_every_command() {
-    let main = text("crates/dash-cli/src/main.rs");
+    let main = text("crates/dash-cli/src/lib.rs");
     let list = main.split_once("enum Command {").and_then(|(_, rest)| rest.split_once("\n}"));
     let lines: Vec<_> = list.expect("the commands").0.lines().map(str::trim).collect();
     let commands: Vec<_> = lines

@@ -25,7 +25,7 @@ fn the_readme_names_only_commands_that_exist() {
     for first in ["cargo run --release -- demo", "cargo test --workspace"] {
         assert!(commands.iter().any(|command| command == first), "README lacks `{first}`");
     }
-    let program = text(&root().join("crates/dash-cli/src/main.rs"));
+    let program = text(&root().join("crates/dash-cli/src/lib.rs"));
     for command in &commands {
         let words: Vec<_> = command.split_whitespace().collect();
         let ours = match words[..] {

@@ -92,6 +92,8 @@ needs! {
     OlderSqlites = "older-sqlites",
     /// The programs `litestream` and `litestream-dash` (`examples/litestream/build.sh`).
     Litestream = "litestream",
+    /// The program `dpkg-deb`.
+    Dpkg = "dpkg",
     /// The program `nm`.
     Nm = "nm",
     /// The examples, which cargo builds when all of a package's targets are asked for.

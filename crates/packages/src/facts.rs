@@ -9,6 +9,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub const LICENCE: &str = env!("CARGO_PKG_LICENSE");
 /// The licences' texts in the root of the repository.
 pub const LICENCE_FILES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+/// What the licence calls those who wrote it.
+pub const AUTHORS: &str = "the dash authors";
 /// One line that says what it is.
 pub const SUMMARY: &str =
     "dash for SQLite: a loadable extension that makes durable commits fast, with many writers";

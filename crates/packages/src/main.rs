@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod deb;
 mod elf;
 mod facts;
 mod go;
@@ -13,6 +14,7 @@ mod java;
 mod library;
 mod node;
 mod package;
+mod pages;
 mod php;
 mod python;
 mod ruby;
@@ -41,6 +43,7 @@ const PACKAGES: &[Package] = &[
     java::PACKAGE,
     ruby::PACKAGE,
     php::PACKAGE,
+    deb::PACKAGE,
 ];
 
 /// Makes the packages of dash, in target/packages.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::facts::{LIBRARY, LICENCE, Libc, NAME, SUMMARY, Target, VERSION};
+use crate::facts::{AUTHORS, LIBRARY, LICENCE, Libc, NAME, SUMMARY, Target, VERSION};
 use crate::library::Built;
 use crate::package::{Package, Place, files, lay, licences, read};
 use crate::run::run;
@@ -50,7 +50,7 @@ fn description(platform: &str, files: &[&str]) -> String {
   spec.platform = {platform:?}
   spec.licenses = {licences:?}
   spec.summary = {SUMMARY:?}
-  spec.authors = [\"The authors of dash\"]
+  spec.authors = [{AUTHORS:?}]
   spec.files = {files:?}
   spec.required_ruby_version = \">= 2.7\"
   spec.add_dependency \"sqlite3\", \">= 1.4\", \"< 3\"

@@ -2,6 +2,7 @@
 //! language takes longer.
 
 mod common;
+mod deb;
 mod go;
 mod java;
 mod node;
