@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod archive;
 mod deb;
 mod elf;
 mod facts;
@@ -20,6 +21,7 @@ mod python;
 mod ruby;
 mod run;
 mod rust;
+mod tarball;
 mod tools;
 
 use std::path::{Path, PathBuf};
@@ -44,6 +46,7 @@ const PACKAGES: &[Package] = &[
     ruby::PACKAGE,
     php::PACKAGE,
     deb::PACKAGE,
+    tarball::PACKAGE,
 ];
 
 /// Makes the packages of dash, in target/packages.
@@ -73,10 +76,9 @@ fn make(arguments: &Arguments) -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let root =
         root.canonicalize().context("finding the sources, which this program is made with")?;
-    let out = match &arguments.out {
-        Some(folder) => folder.clone(),
-        None => target_folder(&root)?.join("packages"),
-    };
+    let packages = target_folder(&root)?.join("packages");
+    let shared = packages.join("static");
+    let out = arguments.out.clone().unwrap_or(packages);
     if arguments.packages == ["tools"] {
         return Tools::install(&out).map(drop);
     }
@@ -92,7 +94,7 @@ fn make(arguments: &Arguments) -> Result<()> {
         let sources = root.join("crates/packages").join(package.name);
         let folder = out.join(package.name);
         std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
-        let place = Place { root: &root, sources: &sources, out: &folder };
+        let place = Place { root: &root, sources: &sources, out: &folder, shared: &shared };
         let made = (package.make)(&built, &place).with_context(|| package.name.to_owned())?;
         for file in made {
             println!("{}", file.display());

@@ -23,6 +23,8 @@ pub struct Place<'a> {
     pub sources: &'a Path,
     /// The folder for what is made.
     pub out: &'a Path,
+    /// Where cargo keeps what more than one package is made of, compiled once.
+    pub shared: &'a Path,
 }
 
 /// All files below a folder, by their names in it, in order. What programs leave behind is passed

@@ -11,3 +11,4 @@ mod python;
 mod python_frameworks;
 mod ruby;
 mod rust;
+mod tarball;
