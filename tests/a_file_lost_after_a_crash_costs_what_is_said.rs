@@ -148,24 +148,33 @@ fn wal_costs_what_was_not_checkpointed() {
 /// opening is refused, and none leaves a `-wal` that the next one takes for the session's.
 #[test]
 fn wal_is_missed_where_a_session_only_seems_to_live() {
-    let (folder, path) = killed();
-    remove(&path, "-wal");
-    remove(&path, "-shm");
-    let lock = fs::File::open(beside(&path, "-dash")).expect("is there");
-    locks::lock(&lock, libc::F_RDLCK, 2, 1);
-    let count = || {
-        let mut db = Session::dash(&folder.path().join("other.db"), Part::default())?;
-        let opened = db.sql(&format!("ATTACH '{}' AS app", suite::uri(&path, "")));
-        let found = opened.and_then(|_| db.sql("SELECT count(*) FROM app.t"));
-        found.map_err(|_| db.must("SELECT dash_last_error()"))
-    };
-    for _ in 0..3 {
-        let why = count().expect_err("commits are dropped without a word");
-        assert!(why.contains("app.db-wal is missing"), "{why}");
+    for is_there in [false, true] {
+        let (folder, path) = killed();
+        let wal = beside(&path, "-wal");
+        match is_there {
+            true => fs::write(&wal, vec![0; 65_536]).expect("writes"),
+            false => remove(&path, "-wal"),
+        }
+        remove(&path, "-shm");
+        let lock = fs::File::open(beside(&path, "-dash")).expect("is there");
+        locks::lock(&lock, libc::F_RDLCK, 2, 1);
+        let count = || {
+            let mut db = Session::dash(&folder.path().join("other.db"), Part::default())?;
+            let opened = db.sql(&format!("ATTACH '{}' AS app", suite::uri(&path, "")));
+            let found = opened.and_then(|_| db.sql("SELECT count(*) FROM app.t"));
+            found.map_err(|_| db.must("SELECT dash_last_error()"))
+        };
+        for _ in 0..3 {
+            let why = count().expect_err("commits are dropped without a word");
+            assert!(why.contains("app.db-wal is missing"), "{why}");
+        }
+        drop(lock);
+        let why = rows(&path).expect_err("commits are dropped without a word");
+        assert!(
+            why.contains("app.db-wal is missing") && why.contains("sqlite-dash recover"),
+            "{why}"
+        );
     }
-    drop(lock);
-    let why = rows(&path).expect_err("commits are dropped without a word");
-    assert!(why.contains("app.db-wal is missing") && why.contains("sqlite-dash recover"), "{why}");
 }
 
 #[test]

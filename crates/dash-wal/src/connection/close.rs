@@ -109,7 +109,7 @@ impl<S: Storage> Connection<S> {
         self.tell_totals();
         let name = Arc::clone(self.files.names.shown_coordination());
         self.files.shared.unregister();
-        if self.wal.is_lost {
+        if self.wal.is_refused {
             // It is not for this connection to say that the log's commits count no more.
             return Ok(());
         }

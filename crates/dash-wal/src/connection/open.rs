@@ -222,7 +222,12 @@ impl<S: Storage> Connection<S> {
         let c = &self.files.shared;
         let known = (c.get(Word::Salts), c.is(Word::Session));
         let recovered = match known {
-            (_, true) => self.recovery().recover_alone(true, Choice::Ask, visible)?,
+            (_, true) => {
+                let recovered = self.recovery().recover_alone(true, Choice::Ask, visible);
+                let is_refusal = |error: &Error| !matches!(error, Error::Busy);
+                self.wal.is_refused = recovered.as_ref().err().is_some_and(is_refusal);
+                recovered?
+            }
             (salts, false) => {
                 let found = self.recovery().describe_as_found()?;
                 if found.salts == salts {

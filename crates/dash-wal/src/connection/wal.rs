@@ -40,8 +40,8 @@ pub(crate) struct Wal<S: Storage> {
     pub backfill: Backfill,
     /// It was not deleted, and SQLite takes it for that, as long as it has the database locked.
     pub is_kept: bool,
-    /// It was removed while there is a session of the log.
-    pub is_lost: bool,
+    /// What was found beside the log was refused: its session is not this connection's to end.
+    pub is_refused: bool,
     /// Flushes of it.
     pub flushes: u64,
     /// Bytes that have reached its file, but for those since SQLite opened it.
@@ -52,8 +52,8 @@ impl<S: Storage> Default for Wal<S> {
     fn default() -> Self {
         let (own, backfill) = (OwnFrames::default(), Backfill::default());
         let (open, memory, page) = (None, None, None);
-        let (is_kept, is_lost, flushes, file_bytes) = (false, false, 0, 0);
-        Self { open, memory, page, own, backfill, is_kept, is_lost, flushes, file_bytes }
+        let (is_kept, is_refused, flushes, file_bytes) = (false, false, 0, 0);
+        Self { open, memory, page, own, backfill, is_kept, is_refused, flushes, file_bytes }
     }
 }
 

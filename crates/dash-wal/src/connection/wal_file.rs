@@ -31,7 +31,7 @@ impl<S: Storage> Connection<S> {
         if is_made && self.files.shared.is(Word::Session) && self.wal.memory.is_none() {
             // Empty, it would say that there is nothing which the log's commits belong to.
             drop(directory.unlink(&names.wal));
-            self.wal.is_lost = true;
+            self.wal.is_refused = true;
             return Err(self.files.lost_wal());
         }
         // A stock reader must not take a name fence for a hot journal, nor a stock writer begin
