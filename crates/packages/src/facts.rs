@@ -109,3 +109,16 @@ pub const TARGETS: [Target; 4] = [
     Target { triple: "x86_64-unknown-linux-musl", processor: X86_64, libc: Libc::Musl },
     Target { triple: "aarch64-unknown-linux-musl", processor: AARCH64, libc: Libc::Musl },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_is_released() {
+        let workflow = include_str!("../../../.github/workflows/release.yml");
+        let listed: Vec<_> = workflow.lines().filter(|line| line.contains("-unknown-")).collect();
+        let targets = TARGETS.map(|target| format!("          - {}", target.triple));
+        assert_eq!(listed, targets);
+    }
+}

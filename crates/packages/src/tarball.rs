@@ -48,10 +48,10 @@ fn make(built: &Built, place: &Place<'_>) -> Result<Vec<PathBuf>> {
     tar.arg("-czf").arg(place.out.join(&packed)).args(owner).arg("-C").arg(place.out).arg(&name);
     run(&mut tar)?;
     let image = format!(
-        "# docker build -t {NAME} .\n# In another image: COPY --from={NAME} / /usr/local/\n\
+        "# docker build -t {NAME} -f {name}.Dockerfile .\n# In another image: COPY --from={NAME} / /usr/local/\n\
         FROM scratch\nCOPY {name} /\n"
     );
-    let beside = [(format!("{name}.cdx.json"), bom), ("Dockerfile".to_owned(), image.into())];
+    let beside = [(format!("{name}.cdx.json"), bom), (format!("{name}.Dockerfile"), image.into())];
     for (name, text) in &beside {
         std::fs::write(place.out.join(name), text).with_context(|| name.clone())?;
     }

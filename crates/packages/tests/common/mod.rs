@@ -29,7 +29,9 @@ pub fn make(package: &str) -> Option<Made> {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let mut maker = Command::new(&own);
-    maker.args([package, "--built"]).arg(built).arg("--out").arg(folder.path());
+    let abi = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
+    let here = format!("{}-unknown-linux-{abi}", std::env::consts::ARCH);
+    maker.args([package, "--target", &here, "--out"]).arg(folder.path()).arg("--built").arg(built);
     let said = done(&mut maker);
     // The first line is that of the library.
     let files = said.lines().skip(1).map(PathBuf::from).collect();
