@@ -117,9 +117,9 @@ pub fn find() -> Result<PathBuf> {
     }
     let own = std::env::current_exe().explain("finding the folder this program is in")?;
     let home = own.parent().unwrap_or(Path::new("."));
-    // `cargo run` leaves a dependency's library in deps; packages use lib.
-    let places =
-        [home.join(LIBRARY), home.join("deps").join(LIBRARY), home.join("../lib").join(LIBRARY)];
+    // `cargo run` leaves a dependency's library in deps; packages use lib, Debian's a folder there.
+    let multiarch = format!("../lib/{}-linux-gnu", std::env::consts::ARCH);
+    let places = ["", "deps", "../lib", &multiarch].map(|folder| home.join(folder).join(LIBRARY));
     let newest = places
         .iter()
         .filter_map(|place| Some((place.metadata().ok()?.modified().ok()?, place)))

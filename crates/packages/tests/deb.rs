@@ -68,11 +68,13 @@ fn sqlite_finds_it_by_its_name_alone() {
         "CREATE TABLE t(x); INSERT INTO t VALUES (7)",
         ".shell kill -9 $PPID",
     ]));
-    assert_eq!(done(&mut sqlite(&["SELECT dash_engine(), x FROM t"])), "wal|7\n");
-    assert_eq!(stock(folder, "app.db", "SELECT x FROM t"), "7\n");
+    // The program finds the library, too.
     let mut program = Command::new(at("bin/sqlite-dash"));
-    let said = done(program.args(["inspect", "app.db"]).current_dir(folder));
+    program.args(["recover", "app.db"]).env_remove("DASH_LIBRARY").current_dir(folder);
+    let said = done(&mut program);
     assert!(said.contains("app.db"), "{said}");
+    assert_eq!(stock(folder, "app.db", "SELECT x FROM t"), "7\n");
+    assert_eq!(done(&mut sqlite(&["SELECT dash_engine(), x FROM t"])), "wal|7\n");
     let page = done(Command::new("gzip").arg("-dc").arg(at("share/man/man1/sqlite-dash.1.gz")));
     assert!(page.contains(".TH SQLITE-DASH 1") && page.contains("recover"), "{page}");
     done(Command::new("bash").arg("-n").arg(at("share/bash-completion/completions/sqlite-dash")));
