@@ -2,6 +2,7 @@
 //!
 //! `targets` holds what dash sets itself, put out by `report`; `papers` sets the papers' figures
 //! beside measured ones; `document` writes BENCHMARKS.md; `repeat` checks that figures repeat.
+//! `services` asks services on Django and Go for what they see of dash.
 //! `recovery` kills writers, for papers and document; `sides` are the rows that are compared.
 //!
 //! How anything is measured is in the crate `dash_bench`, whose workers are started as `dash-lab
@@ -14,6 +15,7 @@ mod papers;
 mod recovery;
 mod repeat;
 mod report;
+mod services;
 mod sides;
 mod targets;
 mod work;
@@ -43,6 +45,8 @@ enum Command {
     Papers(papers::Arguments),
     /// Measures everything that BENCHMARKS.md shows, and prints it
     Document(document::Arguments),
+    /// Measures services on Django and Go, on stock SQLite and on dash
+    Services(services::Arguments),
     /// Measures the same twice, and says whether counts and ratios agree
     Repeat(repeat::Arguments),
     #[command(hide = true)]
@@ -56,6 +60,7 @@ fn main() -> ExitCode {
         Command::Targets(arguments) => targets::run(&arguments),
         Command::Papers(arguments) => papers::run(&arguments),
         Command::Document(arguments) => document::run(&arguments),
+        Command::Services(arguments) => services::run(&arguments),
         Command::Repeat(arguments) => repeat::run(&arguments),
         Command::Work(arguments) => work::run(&arguments).map(|()| true),
         Command::Bench(arguments) => dash_bench::run(&arguments),

@@ -5,6 +5,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use dash_testing::Need;
+use dash_testing::drivers::installed;
 use dash_testing::mounts::has_loop_devices;
 
 /// In memory where there is such a folder: nothing here depends on a disk.
@@ -108,5 +110,39 @@ fn a_papers_figures_stand_beside_measured_ones() {
     }
     for table in ["Table 3", "Table 4", "Table 6", "Table 7"] {
         assert!(text.contains(&format!("SSL, {table}:")), "{text}");
+    }
+}
+
+/// On both sides, for both kinds of request; of times nothing is said here.
+fn answered_is_committed(service: &str, tables: usize) {
+    // On a disk: in memory no commit is durable, and Django's backend says so.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let words = ["services", "--seconds", "1", "--rounds", "1", "--only", service];
+    let text = lab(&words, folder.path());
+    for side in [": stock WAL ", ": dash WAL "] {
+        let lines: Vec<_> = text
+            .lines()
+            .filter(|line| line.contains(side) && !line.contains("sqlite_version"))
+            .collect();
+        assert_eq!(lines.len(), tables, "{side}: {text}");
+        for line in lines {
+            let [committed, answered] = [0, 1].map(|nth| line.split_whitespace().rev().nth(nth));
+            assert!(committed == answered && committed != Some("0"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn what_a_service_on_django_answered_is_committed() {
+    if installed(Need::PythonDrivers, "python/bin/gunicorn").is_some() {
+        answered_is_committed("django", 4);
+    }
+}
+
+#[test]
+fn what_a_service_on_go_answered_is_committed() {
+    // Built where Go and the driver were had.
+    if installed(Need::Go, "go/app").is_some() {
+        answered_is_committed("go", 2);
     }
 }
