@@ -68,7 +68,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-cli", 7_624),
     ("dash-engine", 2_551),
     ("dash-ffi", 8_602),
-    ("dash-lab", 4_658),
+    ("dash-lab", 5_228),
     ("dash-log", 5_278),
     ("dash-replay", 1_446),
     ("dash-shadow", 12_888),
