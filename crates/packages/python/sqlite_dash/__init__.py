@@ -51,13 +51,18 @@ def connect(path: Path, *, durability: str = "full", timeout: float = 30.0, **op
     if path in (":memory:", b":memory:"):
         return sqlite3.connect(path, timeout=timeout, **options)
     with explained():
-        db = sqlite3.connect(uri(path, durability), uri=True, timeout=timeout, **options)
-        try:
-            enter_wal(db)
-            check(db, durability)
-        except BaseException:
-            db.close()
-            raise
+        return ready(sqlite3.connect(uri(path, durability), uri=True, timeout=timeout, **options), durability)
+
+
+def ready(db: Any, asked: str) -> Any:
+    """Puts a connection that was just opened into WAL mode. Closes it, and raises, where its commits
+    are not what was asked for."""
+    try:
+        enter_wal(db)
+        check(db, asked)
+    except BaseException:
+        db.close()
+        raise
     return db
 
 

@@ -3,7 +3,7 @@
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.exc import ArgumentError
 
-from . import check, enter_wal, explained, load, uri
+from . import explained, load, ready, uri
 
 
 class Dialect(SQLiteDialect_pysqlite):
@@ -31,14 +31,7 @@ class Dialect(SQLiteDialect_pysqlite):
     def connect(self, *arguments, **options):
         with explained():
             db = super().connect(*arguments, **options)
-            try:
-                if self._durability:
-                    enter_wal(db)
-                    check(db, self._durability)
-            except BaseException:
-                db.close()
-                raise
-        return db
+            return ready(db, self._durability) if self._durability else db
 
     def do_execute(self, cursor, statement, parameters, context=None):
         with explained():

@@ -7,7 +7,7 @@ memory, such as those of tests, are opened without dash.
 from django.core.exceptions import ImproperlyConfigured
 from django.db.backends.sqlite3 import base
 
-from sqlite_dash import check, enter_wal, explained, load, uri
+from sqlite_dash import explained, load, ready, uri
 
 from .client import DatabaseClient
 from .creation import DatabaseCreation
@@ -49,14 +49,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params):
         with explained():
             db = super().get_new_connection(conn_params)
-            if not self.is_in_memory_db():
-                try:
-                    enter_wal(db)
-                    check(db, self._durability)
-                except BaseException:
-                    db.close()
-                    raise
-        return db
+            return db if self.is_in_memory_db() else ready(db, self._durability)
 
     def create_cursor(self, name=None):
         return self.connection.cursor(factory=Cursor)
