@@ -28,7 +28,10 @@ impl<S: Storage> Connection<S> {
         let (directory, database) = (&*self.files.directory, &**self.files.database.file());
         let wal = open_or_make(storage, directory, (&names.wal, names.shown_wal()), database);
         let (wal, is_made) = wal.map_err(|error| self.files.explained(error))?;
-        if is_made && self.files.shared.is(Word::Session) && self.wal.memory.is_none() {
+        let c = &self.files.shared;
+        // Who deletes it at the last close says that first, and may be killed in between.
+        let is_of_session = c.is(Word::Session) && !c.is(Word::HeadVoid);
+        if is_made && is_of_session && self.wal.memory.is_none() {
             // Empty, it would say that there is nothing which the log's commits belong to.
             drop(directory.unlink(&names.wal));
             self.wal.is_refused = true;
