@@ -23,35 +23,31 @@ function durably(Database) {
   });
 }
 
-/** Where the program's own packages are looked for: beside its file, then in the working folder. */
+/** Where the program's own packages are looked for: beside its file, or in the working folder if it has none. */
 function packages() {
-  const main = process.argv[1];
-  const places = [main && path.resolve(main), path.resolve("package.json")];
-  return places.filter(Boolean).map((place) => createRequire(place));
+  return createRequire(path.resolve(process.argv[1] || "package.json"));
 }
 
 /** Replaces the class, so that the program gets the one above; false where there is no package. */
 function replaced() {
-  for (const require of packages()) {
-    let name;
-    try {
-      name = require.resolve("better-sqlite3");
-    } catch {
-      continue;
-    }
-    // The package hands out what its inner file exports. It is loaded after that was replaced, as
-    // `import` keeps what a file exported when it was loaded.
-    const inner = path.join(path.dirname(name), "database.js");
-    const Database = require(inner);
-    dash.register(Database, { warn: false });
-    const durable = durably(Database);
-    require.cache[inner].exports = durable;
-    if (require(name) !== durable) {
-      throw new Error("sqlite-dash/register does not know this version of better-sqlite3: use open() of sqlite-dash");
-    }
-    return true;
+  const require = packages();
+  let name;
+  try {
+    name = require.resolve("better-sqlite3");
+  } catch {
+    return false;
   }
-  return false;
+  // The package hands out what its inner file exports. It is loaded after that was replaced, as
+  // `import` keeps what a file exported when it was loaded.
+  const inner = path.join(path.dirname(name), "database.js");
+  const Database = require(inner);
+  dash.register(Database, { warn: false });
+  const durable = durably(Database);
+  require.cache[inner].exports = durable;
+  if (require(name) !== durable) {
+    throw new Error("sqlite-dash/register does not know this version of better-sqlite3: use open() of sqlite-dash");
+  }
+  return true;
 }
 
 if (process.versions.bun) {

@@ -8,7 +8,7 @@ use crate::common::programs::{killed, stock};
 use crate::common::{done, make};
 use dash_testing::Need;
 use dash_testing::drivers::installed;
-use dash_testing::long::is_long;
+use dash_testing::long::moment_by_hand;
 use dash_testing::machine::has_sqlite3;
 
 const PROGRAM: &str = r#"package main
@@ -71,7 +71,7 @@ fn go(folder: &Path, flags: &[&str], output: &str) {
 #[test]
 fn another_driver_name_makes_commits_durable() {
     // Compiling dash once more takes a minute.
-    if !is_long() {
+    if !moment_by_hand(false, true) {
         return;
     }
     if installed(Need::Go, "go/app").is_none() || !has_sqlite3() {

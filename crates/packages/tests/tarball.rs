@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::common::programs::{killed, stock};
 use crate::common::{done, make};
-use dash_testing::long::is_long;
+use dash_testing::long::moment_by_hand;
 use dash_testing::machine::has_sqlite3;
 
 const PROGRAM: &str = r#"#include <stdio.h>
@@ -37,7 +37,7 @@ fn amalgamation() -> PathBuf {
 #[test]
 fn a_program_in_c_links_it_with_its_own_sqlite() {
     // Compiling dash once more, and SQLite, takes a minute.
-    if !is_long() || !has_sqlite3() {
+    if !moment_by_hand(false, true) || !has_sqlite3() {
         return;
     }
     let Some(made) = make("tarball") else { return };

@@ -16,11 +16,17 @@ _loaded: Set[bool] = set()
 
 
 def loadable_path() -> str:
-    """The path of libdash.so, for hosts that load it themselves. ``DASH_LIBRARY`` names another one.
+    """The path of libdash.so, for hosts that load it themselves. ``DASH_LIBRARY`` names another one by
+    its whole path, but not in a program with more rights than its user.
 
     Raises ``RuntimeError`` where this package has none for this system.
     """
-    return _file("libdash.so", os.environ.get("DASH_LIBRARY"))
+    other = os.environ.get("DASH_LIBRARY")
+    if (os.getuid(), os.getgid()) != (os.geteuid(), os.getegid()):
+        other = None
+    if other and not os.path.isabs(other):
+        raise RuntimeError(f"DASH_LIBRARY must be a whole path, and is {other}")
+    return _file("libdash.so", other)
 
 
 def program_path() -> str:
