@@ -118,7 +118,7 @@ fn over_the_database_itself_under_any_name() {
         run(&suite::stock(&plain), "CREATE TABLE t(x)");
         fs::hard_link(&plain, folder.path().join("hard.db")).unwrap();
         suite::load();
-        fails(&suite::stock(&plain), folder.path().join("hard.db"), "itself; name another file");
+        fails(&suite::stock(&plain), folder.path().join("hard.db"), "another name (a hard link)");
     }
 }
 

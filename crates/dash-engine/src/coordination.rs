@@ -52,16 +52,16 @@ pub fn open_coordination<S: Storage>(
             }
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 match (whose(directory, which)?, db) {
-                    (Some(found), Some(db))
-                        if is_being_made(&found, db) && waited < MAKING_PATIENCE => {}
+                    (Some(found), Some(db)) if is_being_made(&found, db) => {
+                        if waited >= MAKING_PATIENCE {
+                            return Err(left_behind(name, found.owner));
+                        }
+                    }
                     // It may have been given up just now; or this process may make none.
                     (None, _) if !vanished => vanished = true,
                     // Nobody can tell whether somebody uses it.
                     (Some(found), _) if !belongs(storage, directory, which, &found)? => {
                         return Err(strangers(directory, which, &found));
-                    }
-                    (Some(found), Some(db)) if is_being_made(&found, db) => {
-                        return Err(left_behind(name, found.owner));
                     }
                     _ => return Err(error).during(Operation::Open, name),
                 }

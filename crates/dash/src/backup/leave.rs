@@ -81,7 +81,7 @@ impl Leave {
         }
         let folder = folder.display();
         Err(refused(&format!(
-            "{folder} is not the folder of the database, and making a file there takes the program's leave"
+            "{folder} is not the folder of the database, or that has another name (a hard link), and making a file there takes the program's leave"
         )))
     }
 }
