@@ -40,7 +40,7 @@ pub(crate) struct Wal<S: Storage> {
     pub backfill: Backfill,
     /// It was not deleted, and SQLite takes it for that, as long as it has the database locked.
     pub is_kept: bool,
-    /// What was found beside the log was refused: its session is not this connection's to end.
+    /// This connection refused what it found beside the log: it must not end that session.
     pub is_refused: bool,
     /// Flushes of it.
     pub flushes: u64,

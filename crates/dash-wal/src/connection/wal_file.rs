@@ -29,7 +29,7 @@ impl<S: Storage> Connection<S> {
         let wal = open_or_make(storage, directory, (&names.wal, names.shown_wal()), database);
         let (wal, is_made) = wal.map_err(|error| self.files.explained(error))?;
         let c = &self.files.shared;
-        // Who deletes it at the last close says that first, and may be killed in between.
+        // The last user who deletes it says that first, and may be killed in between.
         let is_of_session = c.is(Word::Session) && !c.is(Word::HeadVoid);
         if is_made && is_of_session && self.wal.memory.is_none() {
             // Empty, it would say that there is nothing which the log's commits belong to.
