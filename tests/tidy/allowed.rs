@@ -78,7 +78,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-terminal", 878),
     ("dash-testing", 922),
     ("dash-torture", 24_220),
-    ("dash-wal", 13_144),
+    ("dash-wal", 13_145),
     ("libdash", 6),
     ("packages", 1_367),
 ];

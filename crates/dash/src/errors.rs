@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use dash_engine::error::{Error as EngineError, Operation};
+use dash_engine::error::{Error as EngineError, Operation, remedy};
 use dash_ffi::{Code, Error};
 
 /// What SQLite is told of an engine's error. A lock that is taken has no message: it is no news.
@@ -13,6 +13,11 @@ pub fn to_sqlite(error: EngineError) -> Error {
         EngineError::Busy | EngineError::BusySnapshot => code_of(&error).into(),
         error => Error::new(code_of(&error), error.to_string()),
     }
+}
+
+/// A system call that should have told whether the file of this name is there could not.
+pub fn looking_for(name: impl std::fmt::Display, error: &io::Error) -> Error {
+    Error::new(Code::CANTOPEN, format!("looking for {name}: {error}{}", remedy(error)))
 }
 
 /// The host gets `SQLITE_NOMEM` for it (main.c `sqlite3ApiExit`). That itself would not do: a pager

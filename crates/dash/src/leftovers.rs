@@ -15,7 +15,7 @@ use dash_ffi::{Code, Error, Result};
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
 
-use crate::errors::to_sqlite;
+use crate::errors::{looking_for, to_sqlite};
 
 fn has_one_name(name: &OsStr, links: u64) -> Result<()> {
     if links <= 1 {
@@ -261,9 +261,7 @@ impl Neighbours {
         let Some(folder) = &self.folder else {
             return Ok(None);
         };
-        folder.metadata(name).map_err(|error| {
-            Error::new(Code::CANTOPEN, format!("looking for {}: {error}", name.to_string_lossy()))
-        })
+        folder.metadata(name).map_err(|error| looking_for(name.display(), &error))
     }
 
     /// Removes an empty folder under the name of stock SQLite's shared memory. The check of a file
@@ -299,7 +297,7 @@ impl Neighbours {
         };
         let journal = path.with_file_name(&self.journal);
         let shown = journal.display();
-        let failed = |error| Error::new(Code::CANTOPEN, format!("looking for {shown}: {error}"));
+        let failed = |error| looking_for(&shown, &error);
         let Some(found) = folder.metadata(&self.journal).map_err(failed)? else {
             return Ok(());
         };

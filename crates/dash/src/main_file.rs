@@ -103,12 +103,6 @@ impl MainFile {
         &*self.database
     }
 
-    /// SQLite asks for a lock: what it was refused before it asks for no more.
-    fn goes_on(&mut self, to_write: bool) {
-        // Of other connections' it is not: Python's collector closes some at any moment.
-        self.refused.goes_on(!to_write);
-    }
-
     /// SQLite gives WRITER up, at once where its snapshot is old: that it finds by itself.
     fn cease_to_write(&mut self, count: usize) -> Result<()> {
         let ceased = self.database.shm_lock(0, count, ShmLock::UnlockExclusive);
@@ -206,7 +200,7 @@ impl File for MainFile {
     }
 
     fn lock(&mut self, level: LockLevel) -> Result<()> {
-        self.goes_on(level >= LockLevel::Reserved);
+        self.refused.goes_on(level < LockLevel::Reserved);
         self.check_process()?;
         self.caller.note();
         self.decide_for(level).map_err(|error| self.named(error))?;
@@ -292,7 +286,7 @@ impl File for MainFile {
         let wanted = takes.then(|| self.wanted_of(slot, lock)).flatten();
         // A checkpoint that meets readers goes on as far as it can.
         if takes && self.slots & CHECKPOINT == 0 {
-            self.goes_on(wanted == Some(Wanted::Write));
+            self.refused.goes_on(wanted != Some(Wanted::Write));
         }
         self.check_process()?;
         self.caller.note();

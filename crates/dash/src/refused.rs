@@ -112,7 +112,8 @@ impl Refused {
         self.noted = Some(noted);
     }
 
-    /// SQLite asks for a lock, or closes. `keeps`: what failed before is still the last error.
+    /// SQLite asks for a lock, or closes. `keeps`: what failed before is still the last error. That
+    /// of other connections is in any case: Python's collector closes some at any moment.
     #[inline]
     pub fn goes_on(&mut self, keeps: bool) {
         if self.noted.is_some() {

@@ -116,8 +116,8 @@ impl File for SuperJournal {
     }
 }
 
-/// Refuses such a transaction, by what its super-journal lists. `own`: SQLite is committing the
-/// database whose journal that is, and has those that are listed before it.
+/// Refuses such a transaction, by what its super-journal lists. `own`: SQLite is committing that
+/// database, and has those that are listed before it.
 ///
 /// # Errors
 ///
@@ -137,9 +137,12 @@ pub fn check_unseen(main: Option<&Path>, own: &Path, written: &[PathBuf]) -> Res
     if main.is_none_or(|main| registry::mode_of(main).is_some()) {
         return Ok(());
     }
-    let journal = |path: &Path| PathBuf::from(with(path.as_os_str(), "-journal"));
-    let journals: Vec<_> = written.iter().map(|path| journal(path)).collect();
-    check(journals.iter().map(PathBuf::as_path), Some(&journal(own)))
+    let journals: Vec<_> = written.iter().map(|path| journal_of(path)).collect();
+    check(journals.iter().map(PathBuf::as_path), Some(own))
+}
+
+fn journal_of(path: &Path) -> PathBuf {
+    with(path.as_os_str(), "-journal").into()
 }
 
 fn check<'a>(
@@ -180,6 +183,7 @@ fn committed_before<'a>(journals: impl Iterator<Item = &'a Path>, own: &Path) ->
     let is_kept = |journal: &&Path| {
         registry::mode_of_journal(journal).is_none() && !journal.is_file() && is_harmless(journal)
     };
+    let own = journal_of(own);
     let before = journals.take_while(|journal| *journal != own).filter(is_kept);
     let names: Vec<_> =
         before.filter_map(database_of).map(|path| path.display().to_string()).collect();

@@ -9,7 +9,7 @@ use crate::frames::{FRAME_HEADER, FrameHeader, Place, is_unsummed, place_of, unp
 use crate::memory::wal::WalFile;
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
-use dash_engine::beside::open_or_make;
+use dash_engine::beside::{open_made, open_or_make};
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::locks::LockLevel;
 use dash_log::session::with_log_waiting;
@@ -26,17 +26,18 @@ impl<S: Storage> Connection<S> {
         self.wal.check_not_left(&self.files)?;
         let (storage, names) = (&self.files.storage, &self.files.names);
         let (directory, database) = (&*self.files.directory, &**self.files.database.file());
-        let wal = open_or_make(storage, directory, (&names.wal, names.shown_wal()), database);
-        let (wal, is_made) = wal.map_err(|error| self.files.explained(error))?;
-        let c = &self.files.shared;
+        let (named, c) = ((&*names.wal, &**names.shown_wal()), &self.files.shared);
         // The last user who deletes it says that first, and may be killed in between.
         let is_of_session = c.is(Word::Session) && !c.is(Word::HeadVoid);
-        if is_made && is_of_session && self.wal.memory.is_none() {
-            // Empty, it would say that there is nothing which the log's commits belong to.
-            drop(directory.unlink(&names.wal));
+        let wal = match is_of_session && self.wal.memory.is_none() {
+            true => open_made(storage, directory, named, database),
+            false => open_or_make(storage, directory, named, database).map(|(wal, _)| Some(wal)),
+        };
+        let Some(wal) = wal.map_err(|error| self.files.explained(error))? else {
+            // An empty one would say that there is nothing which the log's commits belong to.
             self.wal.is_refused = true;
             return Err(self.files.lost_wal());
-        }
+        };
         // A stock reader must not take a name fence for a hot journal, nor a stock writer begin
         // (WAL-17).
         self.files.database.hold_reserved()?;

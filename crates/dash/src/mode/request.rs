@@ -1,7 +1,7 @@
 //! What a mode is asked to open.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dash_engine::names::with;
@@ -86,17 +86,27 @@ impl Request<'_> {
     /// Whether stock SQLite could not use what lies beside the database, either. It reads beside
     /// files that it may only read.
     pub(crate) fn stock_lacks_a_right(&self) -> bool {
-        let wal = &with(self.path.as_os_str(), "-wal");
-        let wal = Path::new(wal);
-        wal.symlink_metadata().is_ok() && !real::may_be_read(wal)
+        self.has_unreadable("-wal")
+    }
+
+    /// Whether there is a file of this ending beside the database that may not be read.
+    pub(crate) fn has_unreadable(&self, ending: &str) -> bool {
+        let beside = self.path_beside(ending);
+        beside.symlink_metadata().is_ok() && !real::may_be_read(&beside)
+    }
+
+    fn path_beside(&self, ending: &str) -> PathBuf {
+        with(self.path.as_os_str(), ending).into()
     }
 
     /// Says that it was opened without an engine, and what would change that.
     pub(crate) fn note_by_stock(&self, why: &Error, needs: &str) {
-        let is_there = |ending| Path::new(&with(self.path.as_os_str(), ending)).exists();
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         let may_make = self.host.access(folder, AccessCheck::ReadWrite).unwrap_or(true);
-        let reading = match self.beside.says_wal(self.path) && !may_make && !is_there("-shm") {
+        let reading = match self.beside.says_wal(self.path)
+            && !may_make
+            && !self.path_beside("-shm").exists()
+        {
             true => {
                 ". Nor can it be read, as stock SQLite may not make -shm: while nobody writes it, add immutable=1 to the URI"
             }
@@ -153,7 +163,7 @@ impl Request<'_> {
 
     /// In WAL mode stock SQLite makes `-shm` to read, which it can't there, and says nothing of it.
     pub(crate) fn note_unreadable_wal(&self) {
-        let is_there = |ending| Path::new(&with(self.path.as_os_str(), ending)).exists();
+        let is_there = |ending| self.path_beside(ending).exists();
         if is_there("-wal") && is_there("-shm") || !self.beside.says_wal(self.path) {
             return;
         }

@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use dash_engine::names::with;
+use dash_engine::error::remedy;
 use dash_ffi::{Code, Error, Result, SideFile};
 
 use crate::together;
@@ -113,10 +113,10 @@ fn checksum(name: &[u8]) -> u32 {
 /// `SQLITE_ERROR`, or why the super-journal can't be read.
 pub fn check_children(super_journal: &Path, own: &Path) -> Result<()> {
     let list = std::fs::read(super_journal).map_err(|error| {
-        Error::new(Code::IOERR_READ, format!("reading {}: {error}", super_journal.display()))
+        let (name, remedy) = (super_journal.display(), remedy(&error));
+        Error::new(Code::IOERR_READ, format!("reading {name}: {error}{remedy}"))
     })?;
-    let own = PathBuf::from(with(own.as_os_str(), "-journal"));
-    together::check_list(&list, Some(&own)).inspect_err(|_| together::keep(super_journal))
+    together::check_list(&list, Some(own)).inspect_err(|_| together::keep(super_journal))
 }
 
 /// `to`, seen from the folder `from`; both are absolute and have neither `.` nor `..`.

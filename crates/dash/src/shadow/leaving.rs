@@ -11,7 +11,7 @@ use dash_storage::{Directory, Storage};
 use crate::by_stock::{PATIENCE, PAUSE};
 use crate::clearing;
 use crate::controls::has_moved;
-use crate::errors::to_sqlite;
+use crate::errors::{looking_for, to_sqlite};
 use crate::leftovers::{HEADER, Leftover, Neighbours};
 use crate::mode::{Mode, Place, in_use};
 
@@ -24,11 +24,7 @@ pub(super) fn is_unfinished(path: &Path) -> Result<bool> {
 fn has_shadow(path: &Path) -> Result<bool> {
     let (folder, names) = dash_shadow::Names::split(path).map_err(to_sqlite)?;
     let found = Real.open_directory(folder).and_then(|folder| folder.metadata(&names.shadow));
-    let found = found.map_err(|error| {
-        let name = names.shadow.to_string_lossy();
-        Error::new(Code::CANTOPEN, format!("looking for {name}: {error}"))
-    })?;
-    Ok(found.is_some())
+    Ok(found.map_err(|error| looking_for(names.shadow.display(), &error))?.is_some())
 }
 
 /// See [`crate::mode::Mode::give_way`]: gives the newest copy its name, as after any opening, and

@@ -1,14 +1,12 @@
 //! Opening a database in mode shadow: by the engine, for writing or for reading only; through the
 //! host where only stock SQLite can make sense of it.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use dash_engine::names::with;
 use dash_ffi::{Code, Error, File, OpenFlags, Opened, Result, in_folder_of};
 use dash_shadow::{Connection, Error as EngineError, is_open};
-use dash_storage::real::{self, Real};
+use dash_storage::real::Real;
 
 use super::file::ShadowFile;
 use super::name::MODE;
@@ -96,11 +94,8 @@ impl Request<'_> {
     /// At rest stock SQLite needs no shadow: one that may not be read is not in its way. `error`
     /// says why the engine can't have it.
     pub(super) fn beside_unreadable_shadow(&self, error: Error) -> Result<Opened> {
-        let shadow = &with(self.path.as_os_str(), "-shadow");
-        let shadow = Path::new(shadow);
-        let is_unreadable = shadow.symlink_metadata().is_ok() && !real::may_be_read(shadow);
         let is_at_rest = || Ok::<_, Error>(!self.beside.has_fence()? && !is_open(&Real, self.path));
-        if !(is_unreadable && is_at_rest()?) {
+        if !(self.has_unreadable("-shadow") && is_at_rest()?) {
             return Err(error);
         }
         let Ok(opened) = self.plain_instead(&error.to_string()) else { return Err(error) };

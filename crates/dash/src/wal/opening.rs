@@ -16,7 +16,7 @@ use super::link::{Link, Links};
 use super::name::MODE;
 use super::{parameters, statement};
 use crate::by_stock::{self, PATIENCE, PAUSE, Work};
-use crate::errors::{forbids_writing, to_sqlite};
+use crate::errors::{forbids_writing, looking_for, to_sqlite};
 use crate::leftovers::{HEADER, Neighbours, says_wal};
 use crate::main_file::opened;
 use crate::mode::registry::Membership;
@@ -371,8 +371,5 @@ fn under(switching: &Switching<'_>, engine: Connection<Real>, is_read_only: bool
 pub(super) fn has_log(path: &Path) -> Result<bool> {
     let (folder, names) = Names::split(path).map_err(to_sqlite)?;
     let found = Real.open_directory(folder).and_then(|folder| folder.metadata(&names.log));
-    let found = found.map_err(|error| {
-        Error::new(Code::CANTOPEN, format!("looking for {}: {error}", names.shown_log()))
-    })?;
-    Ok(found.is_some())
+    Ok(found.map_err(|error| looking_for(names.shown_log(), &error))?.is_some())
 }

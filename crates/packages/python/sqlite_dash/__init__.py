@@ -79,8 +79,8 @@ def enter_wal(db: Any) -> None:
 
 def check(db: Any, asked: str = "full") -> None:
     """Raises ``NotDurable`` where durability is not what was asked for when ``db`` was opened."""
-    if asked in _SURVIVES and not _is_in_memory(db):
-        durability(db)
+    if asked in _SURVIVES:
+        _survives(db, in_memory=True)
     elif _one(db, "SELECT dash_engine()") in ("none", "plain"):
         raise NotDurable(_why_not(db))
 
@@ -90,6 +90,13 @@ def durability(db: Any) -> str:
 
     Raises ``NotDurable``, with the reason, if the connection is not on dash or a commit that
     returned may be lost in a power loss.
+    """
+    return _survives(db, in_memory=False)
+
+
+def _survives(db: Any, *, in_memory: bool) -> str:
+    """See ``durability``. ``in_memory``: a file system in memory will do, as for tests, where nothing
+    that is said makes a commit durable.
     """
     try:
         engine = _one(db, "SELECT dash_engine()")
@@ -101,21 +108,13 @@ def durability(db: Any) -> str:
     # Each commit of mode shadow is flushed before it returns; it has no other durability.
     if found is None and engine == "shadow":
         return "full"
-    if _is_in_memory(db):
+    if found == "volatile" and not in_memory:
         raise NotDurable("the database is on a file system in memory, which no power loss leaves anything of")
-    if found not in _SURVIVES:
+    if found not in (*_SURVIVES, "volatile"):
         raise NotDurable(
             f"commits are durable as '{found}': say PRAGMA synchronous=FULL, or dash_durability=full in the URI"
         )
     return str(found)
-
-
-def _is_in_memory(db: Any) -> bool:
-    """Whether the file system is in memory, as for tests: nothing that is said makes that durable."""
-    try:
-        return bool(_one(db, "SELECT value FROM dash_stats WHERE name = 'durability'") == "volatile")
-    except sqlite3.OperationalError:  # not loaded
-        return False
 
 
 def last_error() -> Optional[str]:
