@@ -154,7 +154,8 @@ limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (8192, limits[1]))
 tries('size')
 resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-may_be_open = len(os.listdir('/proc/self/fd')) - 1
+may_be_open = os.open('/dev/null', os.O_RDONLY)
+os.close(may_be_open)
 while True:
     resource.setrlimit(resource.RLIMIT_NOFILE, (may_be_open, 100))
     if tries('files') is None: break
