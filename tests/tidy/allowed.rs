@@ -77,7 +77,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-storage", 4_616),
     ("dash-terminal", 878),
     ("dash-testing", 922),
-    ("dash-torture", 24_220),
+    ("dash-torture", 24_226),
     ("dash-wal", 13_145),
     ("libdash", 6),
     ("packages", 1_367),

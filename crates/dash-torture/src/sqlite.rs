@@ -68,6 +68,23 @@ fn load_once(library: &Path) -> rusqlite::Result<()> {
     }
 }
 
+/// Has SQLite's log said on standard error where it tells of corruption: nothing else says where in
+/// SQLite that was found. For a process that has used SQLite for nothing yet.
+///
+/// # Errors
+///
+/// SQLite's, where it was used already.
+#[expect(unsafe_code, reason = "SQLite's configuration is the whole process's")]
+pub fn tell_corruption() -> Result<(), String> {
+    let tell = |code: std::ffi::c_int, message: &str| {
+        if matches!(code & 0xff, rusqlite::ffi::SQLITE_CORRUPT | rusqlite::ffi::SQLITE_NOTADB) {
+            eprintln!("SQLite's log: {message}");
+        }
+    };
+    // SAFETY: no connection is open, as SQLite refuses it otherwise, and the callback only prints.
+    unsafe { rusqlite::trace::config_log(Some(tell)) }.map_err(|error| format!("its log: {error}"))
+}
+
 /// Opens `path` through dash, with more URI parameters, such as `&dash_commit=paper`.
 ///
 /// # Errors

@@ -89,7 +89,7 @@ impl Setting<'_> {
             0 => drop(check::stock_looks(self.database)?),
             1 => match check::dash_recovers(self.loaded, self.database, self.parameters, true) {
                 // As long as somebody reads a log of stock SQLite it can't be left.
-                Err(what) if !what.contains("is in WAL mode and in use") => return Err(what),
+                Err(what) if !what.contains("is in WAL mode, and is in use") => return Err(what),
                 _ => {}
             },
             _ => {}

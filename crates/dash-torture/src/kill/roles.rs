@@ -19,6 +19,7 @@ const PAUSE: Duration = Duration::from_millis(60);
 
 /// Plays a role until killed; `Err` says what must never happen.
 pub fn play(role: &str, assignment: &Assignment) -> Result<(), String> {
+    sqlite::tell_corruption()?;
     sqlite::load(&assignment.library)?;
     let identity = match role {
         "member" => Identity::Member,
@@ -266,7 +267,10 @@ impl Worker<'_> {
         };
         let (first, second) = match self.timed("a read transaction", || look(db))? {
             Ok(both) => both,
-            Err(Wrong::Sql(error)) => return self.give_up(db, "a read transaction", &error),
+            Err(Wrong::Sql(error)) => {
+                let engine = self.engine(db).unwrap_or_default();
+                return self.give_up(db, &format!("a read transaction ({engine})"), &error);
+            }
             Err(Wrong::Content(what)) => return Err(format!("a reader sees {what}")),
         };
         if first != second {
