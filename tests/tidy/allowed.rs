@@ -63,11 +63,11 @@ pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 
 /// Lines of product source a crate may have: without tests, comments counted.
 pub(crate) const LINES: &[(&str, usize)] = &[
-    ("dash", 15_931),
+    ("dash", 15_940),
     ("dash-bench", 5_385),
     ("dash-cli", 7_624),
     ("dash-engine", 2_551),
-    ("dash-ffi", 8_602),
+    ("dash-ffi", 8_608),
     ("dash-lab", 5_228),
     ("dash-log", 5_278),
     ("dash-replay", 1_446),
@@ -80,7 +80,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-torture", 24_226),
     ("dash-wal", 13_145),
     ("libdash", 6),
-    ("packages", 1_367),
+    ("packages", 1_368),
 ];
 
 /// Words a document may have.
@@ -99,7 +99,7 @@ pub(crate) const WORDS: &[(&str, usize)] = &[
     ("crates/dash/EXTRAS.md", 2_494),
     ("crates/dash/GUARANTEES.md", 1_639),
     ("crates/dash/LIMITS.md", 3_331),
-    ("crates/dash/REFERENCE.md", 5_022),
+    ("crates/dash/REFERENCE.md", 5_028),
     ("crates/packages/STABLE.md", 272),
     ("crates/packages/java/README.md", 90),
     ("crates/packages/node/README.md", 229),

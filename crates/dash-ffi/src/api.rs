@@ -20,15 +20,12 @@ use std::ffi::CString;
 /// tables it needs.
 pub const OLDEST_SQLITE: i32 = 3_031_000;
 
-/// The versions that appended `sqlite3_txn_state` and `sqlite3_db_name` to the table.
-const TXN_STATE_SINCE: i32 = 3_034_000;
-const DB_NAME_SINCE: i32 = 3_039_000;
-
 /// `SQLITE_TXN_WRITE`.
 const TXN_WRITE: c_int = 2;
 
+/// A number before a routine: the version that appended it to the table.
 macro_rules! routines {
-    ($($name:ident: $signature:ty,)*) => {
+    ($($name:ident: $signature:ty,)* $($version:literal => $later:ident: $of:ty,)*) => {
         /// Copied function pointers: valid as long as the SQLite they came from is mapped, which is
         /// for the life of the process, since the library that holds them is loaded permanently.
         #[derive(Clone, Copy)]
@@ -44,9 +41,8 @@ macro_rules! routines {
             pub(crate) progress_handler: Option<ProgressHandler>,
             /// `None`: there are no virtual tables.
             pub(crate) drop_modules: Option<DropModules>,
-            txn_state: Option<TxnState>,
-            db_name: Option<DbName>,
             $(pub(crate) $name: $signature,)*
+            $(pub(crate) $later: Option<$of>,)*
         }
 
         impl Api {
@@ -87,16 +83,11 @@ macro_rules! routines {
                     progress_handler: unsafe { (*table).progress_handler },
                     // SAFETY: as below.
                     drop_modules: unsafe { (*table).drop_modules },
-                    txn_state: match version >= TXN_STATE_SINCE {
+                    $($later: match version >= $version {
                         // SAFETY: of a version that has the field.
-                        true => unsafe { (*table).txn_state },
+                        true => unsafe { (*table).$later },
                         false => None,
-                    },
-                    db_name: match version >= DB_NAME_SINCE {
-                        // SAFETY: of a version that has the field.
-                        true => unsafe { (*table).db_name },
-                        false => None,
-                    },
+                    },)*
                     // SAFETY: of 3.31 and later, which have all of these.
                     $($name: unsafe { (*table).$name }
                         .ok_or(Unusable::Missing { name: stringify!($name), mprintf })?,)*
@@ -158,6 +149,9 @@ routines! {
     vfs_find: unsafe extern "C" fn(*const c_char) -> *mut RawVfs,
     vfs_register: unsafe extern "C" fn(*mut RawVfs, c_int) -> c_int,
     vtab_config: unsafe extern "C" fn(*mut Connection, c_int, ...) -> c_int,
+    3_034_000 => txn_state: TxnState,
+    3_039_000 => db_name: DbName,
+    3_041_000 => is_interrupted: unsafe extern "C" fn(*mut Connection) -> c_int,
 }
 
 /// Why a table of routines can't be used.
@@ -333,22 +327,19 @@ mod tests {
             vfs_register is sqlite3_vfs_register,
             vtab_config is sqlite3_vtab_config,
         }
-        assert_eq!(
-            api.compileoption_used.map(|used| used as *const c_void),
-            Some(ffi::sqlite3_compileoption_used as *const c_void)
-        );
-        assert_eq!(
-            api.progress_handler.map(|handler| handler as *const c_void),
-            Some(ffi::sqlite3_progress_handler as *const c_void)
-        );
-        assert_eq!(
-            api.txn_state.map(|state| state as *const c_void),
-            Some(ffi::sqlite3_txn_state as *const c_void)
-        );
-        assert_eq!(
-            api.db_name.map(|name| name as *const c_void),
-            Some(ffi::sqlite3_db_name as *const c_void)
-        );
+        macro_rules! same_if_there {
+            ($($name:ident is $function:ident,)*) => {$(
+                let found = api.$name.map(|routine| routine as *const c_void);
+                assert_eq!(found, Some(ffi::$function as *const c_void));
+            )*};
+        }
+        same_if_there! {
+            compileoption_used is sqlite3_compileoption_used,
+            db_name is sqlite3_db_name,
+            is_interrupted is sqlite3_is_interrupted,
+            progress_handler is sqlite3_progress_handler,
+            txn_state is sqlite3_txn_state,
+        }
         assert_eq!(api.version(), rusqlite::version_number());
         // The last field of 3.31, which closes the count.
         // SAFETY: as above.

@@ -3,6 +3,7 @@
 
 use crate::cell::{Door, FileCell, Gate, Way};
 use crate::code::{Code, OK};
+use crate::control_calls::Sought;
 use crate::error::{Error, Result, remember};
 use crate::file::File;
 use crate::file_calls::Handle;
@@ -191,6 +192,13 @@ impl ConnectionRef<'_> {
         self.run("SELECT 1")
     }
 
+    /// Whether `sqlite3_interrupt` was called for what runs. An SQLite before 3.41 can't tell: not.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        // SAFETY: an open connection that this thread holds.
+        self.slot.api.is_interrupted.is_some_and(|is| unsafe { is(self.as_ptr()) } != 0)
+    }
+
     /// Runs statements on it.
     ///
     /// # Errors
@@ -296,24 +304,6 @@ impl ConnectionRef<'_> {
 impl core::fmt::Debug for ConnectionRef<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("ConnectionRef").field("id", &self.id()).finish_non_exhaustive()
-    }
-}
-
-/// What `FILE_BELOW` asks for: the file of an extension's VFS.
-#[repr(C)]
-pub(crate) struct Sought {
-    slot: *const Slot,
-    file: *mut RawFile,
-}
-
-impl Sought {
-    /// Whether it is this one, which is noted then.
-    pub(crate) fn is(&mut self, cell: &FileCell, file: *mut RawFile) -> bool {
-        let is_it = core::ptr::eq(self.slot, cell.slot);
-        if is_it {
-            self.file = file;
-        }
-        is_it
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::api::{Api, c_text};
 use crate::cell::FileCell;
 use crate::code::{Code, OK};
-use crate::connection::{ConnectionHandle, ConnectionRef, Sought};
+use crate::connection::{ConnectionHandle, ConnectionRef};
 use crate::control::{
     BusyHandler, FileControl, Handled, Pragma, TempFilename, UnknownControl, VfsName,
 };
@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::file_calls::{Handle, enter};
 use crate::name::path;
 use crate::op;
+use crate::slot::Slot;
 use crate::sys::RawFile;
 use core::ffi::{CStr, c_char, c_int, c_void};
 
@@ -57,6 +58,24 @@ pub(crate) unsafe extern "C" fn x_file_control(
 /// Sends a control to the file.
 fn send(cell: &FileCell, control: FileControl<'_>) -> Result<Handled> {
     enter(cell, "xFileControl", |file| file.file_control(control))
+}
+
+/// What `FILE_BELOW` asks for: the file of an extension's VFS.
+#[repr(C)]
+pub(crate) struct Sought {
+    pub(crate) slot: *const Slot,
+    pub(crate) file: *mut RawFile,
+}
+
+impl Sought {
+    /// Whether it is this one, which is noted then.
+    fn is(&mut self, cell: &FileCell, file: *mut RawFile) -> bool {
+        let is_it = core::ptr::eq(self.slot, cell.slot);
+        if is_it {
+            self.file = file;
+        }
+        is_it
+    }
 }
 
 /// Controls that need nothing done before or after.

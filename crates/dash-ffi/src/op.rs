@@ -36,6 +36,6 @@ ops! {
     EXTERNAL_READER = 40;
 }
 
-/// Not SQLite's: the argument is a `connection::Sought`. Numbers over 100 are for applications, and
-/// a VFS that is stacked on ours hands them down.
+/// Not SQLite's: the argument is a `control_calls::Sought`. Numbers over 100 are for applications,
+/// and a VFS that is stacked on ours hands them down.
 pub(crate) const FILE_BELOW: core::ffi::c_int = 0x6461_7368;

@@ -112,7 +112,8 @@ impl MainFile {
         ceased
     }
 
-    /// Notes what SQLite is refused, for whoever asks why.
+    /// Notes what SQLite is refused, for whoever asks why. SQLite's busy handler would sleep and
+    /// ask again though its connection was interrupted: that gets another error.
     fn refuse(&mut self, wanted: Wanted, error: Error) -> Error {
         if error.code.primary() == Code::BUSY && error.message.is_none() {
             let commits = self.mode.is_plain() || !self.mode.is_sqlites();
@@ -125,8 +126,18 @@ impl MainFile {
             let by = self.database.in_the_way(wanted);
             let (path, host) = (self.path.clone(), self.host);
             self.refused.note(Refusal { path, host, wanted, by });
+            use Wanted::{Read, ReadAlone, Write, WriteAsStock};
+            if matches!(wanted, Write | WriteAsStock | Read | ReadAlone) && self.is_interrupted() {
+                return Code::INTERRUPT.into();
+            }
         }
         error
+    }
+
+    /// Whether `sqlite3_interrupt` was called for what SQLite does.
+    fn is_interrupted(&self) -> bool {
+        let asked = self.connection.as_ref();
+        asked.and_then(|it| it.visit(|it| it.is_interrupted())).unwrap_or(false)
     }
 
     /// The same error, with who is in the way.

@@ -21,6 +21,31 @@ fn a_second_writer_gets_busy_and_waits_its_busy_timeout() {
     b.execute_batch("BEGIN IMMEDIATE; COMMIT").expect("free now");
 }
 
+/// In SQLite's busy handler an interrupt is not heard: it sleeps, and asks for the lock again.
+#[test]
+fn an_interrupt_ends_a_wait_for_a_lock() {
+    for mode in ["shadow", "wal", "delete"] {
+        let folder = Folder::new();
+        let (holder, waiter) = (folder.open("app.db"), folder.open("app.db"));
+        holder.execute_batch(&format!("PRAGMA journal_mode={mode}; BEGIN IMMEDIATE")).expect(mode);
+        waiter.busy_timeout(Duration::from_secs(60)).expect("sets");
+        let handle = waiter.get_interrupt_handle();
+        let (ended, end) = mpsc::channel();
+        let waits = std::thread::spawn(move || {
+            let refused = waiter.execute_batch("BEGIN IMMEDIATE");
+            ended.send(()).expect("listens");
+            (code(refused), last_error(&waiter))
+        });
+        // It may not have begun to wait.
+        while end.recv_timeout(Duration::from_millis(500)).is_err() {
+            handle.interrupt();
+        }
+        let (refused, why) = waits.join().expect("no panic");
+        assert_eq!(refused, ErrorCode::OperationInterrupted, "{mode}");
+        assert!(why.contains("app.db is locked"), "{mode}: {why}");
+    }
+}
+
 #[test]
 fn a_waiting_writer_wakes_when_the_lock_is_given_up() {
     let folder = Folder::new();

@@ -9,7 +9,8 @@
 //
 // Where the name says nothing else, a connection is in WAL mode, each commit is durable
 // (_synchronous=FULL, and not the NORMAL that mattn is built for) and a lock is waited for for 30
-// seconds. Opening fails where a file is not in dash's mode wal though WAL mode was asked for.
+// seconds, or until the context ends. Opening fails where a file is not in dash's mode wal though
+// WAL mode was asked for, by the name or by default: another journal mode in it is not checked.
 //
 // dash is linked in. Where the C library is musl, as in Alpine, build with -tags musl. A return from
 // main closes no database: call Close.

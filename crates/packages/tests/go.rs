@@ -32,6 +32,10 @@ func check(err error) {
 func main() {
 	db, err := sql.Open("sqlite3-dash", os.Args[1])
 	check(err)
+	if len(os.Args) > 2 && os.Args[2] == "waits" {
+		waits(db)
+		return
+	}
 	_, err = db.Exec("CREATE TABLE IF NOT EXISTS t(x); INSERT INTO t VALUES (7)")
 	check(err)
 	var engine, durability string
@@ -45,9 +49,35 @@ func main() {
 }
 "#;
 
+/// It prints why a wait for a lock ended that was given a context for a moment.
+const WAITS: &str = r#"package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+func waits(db *sql.DB) {
+	all := context.Background()
+	holder, err := db.Conn(all)
+	check(err)
+	_, err = holder.ExecContext(all, "BEGIN IMMEDIATE")
+	check(err)
+	moment, cancel := context.WithTimeout(all, 300*time.Millisecond)
+	defer cancel()
+	waiter, err := db.Conn(all)
+	check(err)
+	_, err = waiter.ExecContext(moment, "BEGIN IMMEDIATE")
+	fmt.Println(err)
+}
+"#;
+
 /// The module's own `go.mod` says of what else it is made.
 fn project(folder: &Path, module: &Path) {
     fs::write(folder.join("main.go"), PROGRAM).expect("a file");
+    fs::write(folder.join("waits.go"), WAITS).expect("a file");
     let sums = fs::read(module.join("go.sum")).expect("its sums");
     fs::write(folder.join("go.sum"), sums).expect("a file");
     let theirs = fs::read_to_string(module.join("go.mod")).expect("its go.mod");
@@ -92,6 +122,7 @@ fn another_driver_name_makes_commits_durable() {
     // What a program says counts.
     assert_eq!(done(&mut app(&["file:app.db?_synchronous=NORMAL"])), "wal normal\n");
     assert_eq!(stock(&folder, "app.db", "SELECT count(*) FROM t"), "3\n");
+    assert_eq!(done(&mut app(&["app.db", "waits"])), "context deadline exceeded\n");
     let said = app(&["no/folder.db"]).output().expect("runs").stdout;
     assert!(String::from_utf8_lossy(&said).contains("No such file"), "it says why");
     // A program without any library beside it.

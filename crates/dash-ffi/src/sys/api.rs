@@ -337,6 +337,8 @@ pub struct ApiRoutines {
     pub(crate) deserialize: Unused,
     pub(crate) serialize: Unused,
     pub(crate) db_name: Option<DbName>,
+    pub(crate) value_encoding: Unused,
+    pub(crate) is_interrupted: Option<unsafe extern "C" fn(*mut Connection) -> c_int>,
 }
 
 /// Field numbers, counted in sqlite3ext.h; every field is one pointer wide.
@@ -385,5 +387,6 @@ const _: () = {
     assert!(offset_of!(ApiRoutines, filename_wal) == 248 * POINTER);
     assert!(offset_of!(ApiRoutines, txn_state) == 252 * POINTER);
     assert!(offset_of!(ApiRoutines, db_name) == 264 * POINTER);
-    assert!(size_of::<ApiRoutines>() == 265 * POINTER);
+    assert!(offset_of!(ApiRoutines, is_interrupted) == 266 * POINTER);
+    assert!(size_of::<ApiRoutines>() == 267 * POINTER);
 };
