@@ -13,6 +13,17 @@ function load(): void
     if (PHP_OS_FAMILY !== 'Linux') {
         throw new \RuntimeException('sqlite-dash has a library for Linux only, not for ' . PHP_OS_FAMILY);
     }
+    $own = require __DIR__ . '/version.php';
+    try {
+        $other = (new \PDO('sqlite::memory:'))->query('SELECT dash_version()')->fetchColumn();
+    } catch (\PDOException) { // no such function
+        $other = null;
+    }
+    if ($other !== null) {
+        $loaded = $other === $own ?: throw new \RuntimeException("dash $other is loaded in this process already, and "
+            . "this package has $own: one process can use one of them");
+        return;
+    }
     if (class_exists('Pdo\Sqlite')) { // PHP 8.4
         $scratch = new \Pdo\Sqlite('sqlite::memory:');
         $scratch->loadExtension(__DIR__ . '/libdash.so');

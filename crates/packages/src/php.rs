@@ -17,6 +17,7 @@ pub const PACKAGE: Package = Package { name: "php", make };
 fn make(built: &Built, place: &Place<'_>) -> Result<Vec<PathBuf>> {
     let mut contents = files(place.sources)?;
     contents.push((LIBRARY.to_owned(), read(&built.library)?));
+    contents.push(("version.php".to_owned(), format!("<?php return '{VERSION}';\n").into_bytes()));
     contents.extend(licences(place.root)?);
     let folder = place.out.join(NAME);
     lay(&folder, &contents)?;

@@ -7,12 +7,22 @@ use crate::common::programs::{killed, stock};
 use crate::common::{done, make};
 use dash_testing::Need;
 use dash_testing::drivers::installed;
+use dash_testing::extension::library;
 use dash_testing::machine::has_sqlite3;
 
 const APP: &str = r#"import java.sql.*;
+import java.util.Properties;
 
 public class App {
     public static void main(String[] arguments) throws SQLException {
+        if (arguments.length > 2) {
+            Properties settings = new Properties();
+            settings.setProperty("enable_load_extension", "true");
+            try (Connection db = DriverManager.getConnection("jdbc:sqlite::memory:", settings);
+                 Statement one = db.createStatement()) {
+                one.execute("SELECT load_extension('" + arguments[1] + "')");
+            }
+        }
         try (Connection db = DriverManager.getConnection(arguments[0]); Statement one = db.createStatement()) {
             one.execute("CREATE TABLE IF NOT EXISTS t(x)");
             one.execute("INSERT INTO t VALUES (7)");
@@ -20,7 +30,7 @@ public class App {
                 "SELECT dash_engine(), value FROM dash_stats WHERE name = 'durability'");
             row.next();
             System.out.println(row.getString(1) + " " + row.getString(2));
-            if (arguments.length > 1) {
+            if (arguments.length == 2) {
                 Runtime.getRuntime().halt(9);
             }
         }
@@ -51,4 +61,15 @@ fn a_url_makes_commits_durable() {
     let normal = format!("{url}?synchronous=NORMAL");
     assert_eq!(done(&mut java(&[&normal])), "wal normal\n");
     assert_eq!(stock(folder, "app #%.db", "SELECT count(*) FROM t"), "3\n");
+    // The library was loaded by hand before.
+    let library = library();
+    let by_hand = [url, library.to_str().expect("a path"), "by hand"];
+    assert_eq!(done(&mut java(&by_hand)), "wal full\n");
+    let manifest = folder.join("another");
+    fs::write(&manifest, "Implementation-Version: 9.9.9\n").expect("a file");
+    let mut jar = Command::new("jar");
+    done(jar.arg("--update").arg("--file").arg(&made.files[0]).arg("--manifest").arg(&manifest));
+    let output = java(&by_hand).output().expect("runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("already, and this jar has 9.9.9"), "{said}");
 }

@@ -1,5 +1,6 @@
 //! The folder for PHP: one file to require, once php.ini names the folder.
 
+use std::fs;
 use std::process::Command;
 
 use crate::common::programs::{killed, stock};
@@ -40,9 +41,18 @@ fn a_database_is_opened_durably() {
 $db = new SQLite3('app ?#%.db');
 echo $db->querySingle('SELECT dash_engine()'), \"\\n\";";
     assert_eq!(done(&mut php(by_default, &[])), "wal\n");
+    let by_hand = format!("(new SQLite3(':memory:'))->loadExtension('libdash.so');\n{OPENS}");
+    assert_eq!(done(&mut php(&by_hand, &[])), "wal full\n");
+    fs::write(folder.join("sqlite-dash/version.php"), "<?php return '9.9.9';").expect("a file");
+    let twice = said(&mut php(&by_hand, &[]));
+    assert!(twice.contains("already, and this package has 9.9.9"), "{twice}");
     // Without the setting it says which line is missing.
-    let said = Command::new("php").args(["-r", OPENS]).current_dir(folder).output().expect("runs");
-    let said =
-        String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
-    assert!(said.contains("sqlite3.extension_dir = "), "{said}");
+    let without = said(Command::new("php").args(["-r", OPENS]).current_dir(folder));
+    assert!(without.contains("sqlite3.extension_dir = "), "{without}");
+}
+
+/// All that a program says, however it ends.
+fn said(command: &mut Command) -> String {
+    let output = command.output().expect("runs");
+    [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat()
 }

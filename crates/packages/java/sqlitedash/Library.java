@@ -29,14 +29,37 @@ public final class Library {
         }
         Properties settings = new Properties();
         settings.setProperty("enable_load_extension", "true");
-        Path library = unpacked();
         try (Connection scratch = DriverManager.getConnection("jdbc:sqlite::memory:", settings)) {
+            if (!isThere(scratch)) {
+                load(scratch, unpacked());
+            }
+        }
+        loaded = true;
+    }
+
+    private static void load(Connection scratch, Path library) throws SQLException {
+        try {
             ask(scratch, "SELECT load_extension('" + library.toString().replace("'", "''") + "')");
         } finally {
             // A library that is loaded needs no name.
             delete(library);
         }
-        loaded = true;
+    }
+
+    /** Whether this SQLite has dash already, by other hands; not another version of it. */
+    private static boolean isThere(Connection scratch) throws SQLException {
+        String other;
+        try {
+            other = ask(scratch, "SELECT dash_version()");
+        } catch (SQLException error) {
+            return false; // no such function
+        }
+        String own = Library.class.getPackage().getImplementationVersion();
+        if (own != null && !own.equals(other)) {
+            throw new SQLException("dash " + other + " is loaded in this process already, and this jar has " + own
+                + ": one process can use one of them");
+        }
+        return true;
     }
 
     /** {@code libdash.so} of this platform, as a file: only a file can be loaded. */
