@@ -73,7 +73,8 @@ assert sqlite_dash.durability(shadow) == 'full'
 told('no/folder', sqlite3.OperationalError, lambda: sqlite_dash.connect('no/folder/a.db'))
 told('a path', TypeError, lambda: sqlite_dash.connect('a.db', uri=True))
 told('dash_durability', sqlite3.OperationalError, lambda: sqlite_dash.connect('a.db', durability='x'))
-assert sqlite_dash.connect(':memory:').execute('SELECT dash_engine()').fetchone() == ('none',)
+for no_file in (':memory:', ''):
+    assert sqlite_dash.connect(no_file).execute('SELECT dash_engine()').fetchone() == ('none',)
 sqlite_dash.connect('odd ?#%25.db').execute('CREATE TABLE t(x)')
 assert os.path.exists('odd ?#%25.db'), os.listdir()
 ";
@@ -121,11 +122,15 @@ fn a_variable_puts_a_program_on_dash_that_knows_nothing_of_it() {
 db = sqlite3.connect('app.db')
 print(*db.execute('PRAGMA journal_mode=WAL').fetchone())
 print(*db.execute('SELECT dash_engine()').fetchone())";
-    let says = |value: &str| {
+    let says = |value: &str, script: &str| {
         done(it.run(&it.python).env("SQLITE_DASH", value).args(["-W", "error", "-c", script]))
     };
-    assert_eq!(says("1"), "wal\nwal\n");
-    let without = script.replace("dash_engine()", "0");
+    assert_eq!(says("1", script), "wal\nwal\n");
+    let functions = r"SELECT count(*) FROM pragma_function_list WHERE name LIKE \'dash%\'";
+    let without = script.replace("SELECT dash_engine()", functions);
+    for off in ["", "0", "off", "No", "false"] {
+        assert_eq!(says(off, &without), "wal\n0\n", "{off:?}");
+    }
     assert_eq!(done(it.run(&it.python).args(["-c", &without])), "wal\n0\n");
 }
 

@@ -154,6 +154,32 @@ for what in (lambda: connection.cursor().execute('DELETE FROM notes_note'),
     except OperationalError as error: print('has been writing' in str(error))
 ";
     assert_eq!(it.manage(&["shell", "-v0", "-c", script]).trim(), "True\nTrue");
+    // As Django's atomic() begins, a transaction that has read is refused at once.
+    let late = "
+from django.db import OperationalError, connection, transaction
+from notes.models import Note
+import sqlite_dash
+other = sqlite_dash.connect('db.sqlite3', isolation_level=None)
+def writes():
+    with transaction.atomic():
+        Note.objects.count()
+        other.execute('DELETE FROM notes_note')
+        Note.objects.create(body='b')
+try: writes()
+except OperationalError as error: print(str(error).split('In Django: ')[1])
+";
+    let option = r#""OPTIONS": {"transaction_mode": "IMMEDIATE"}"#;
+    assert_eq!(it.manage(&["shell", "-v0", "-c", late]).trim(), option);
+    it.settings(|text| format!("{text}\nDATABASES['default'].update({{{option}}})\n"));
+    let begins = "
+from django.db import transaction
+import sqlite3, sqlite_dash
+other = sqlite_dash.connect('db.sqlite3', isolation_level=None, timeout=0)
+with transaction.atomic():
+    try: other.execute('BEGIN IMMEDIATE')
+    except sqlite3.OperationalError as error: print('locked' in str(error))
+";
+    assert_eq!(it.manage(&["shell", "-v0", "-c", begins]).trim(), "True");
     it.settings(|text| text.replace("BASE_DIR / 'db.sqlite3'", "'/nonesuch/db.sqlite3'"));
     let why = "
 from django.db import OperationalError, connection
@@ -193,9 +219,13 @@ with engine.begin() as connection:
     try: late.execute(text('DELETE FROM t'))
     except OperationalError as error: print('has been writing' in str(error))
 try: create_engine('sqlite+dash:///file:app.db?uri=true').connect()
+except ArgumentError as error: print(error)
+try: create_engine('sqlite+dash:///app.db?timeuot=5').connect()
 except ArgumentError as error: print(error)";
     let said = it.says(&format!("{on_dash}{errors}"));
-    assert_eq!(said, "none\nTrue\nsqlite+dash takes a path and makes the URI itself\n");
+    let refused =
+        "sqlite+dash takes a path and makes the URI itself\nsqlite+dash has no parameter timeuot";
+    assert_eq!(said, format!("none\nTrue\n{refused}\n"));
 }
 
 #[test]

@@ -39,7 +39,8 @@ def uri(path: Path, durability: str = "full") -> str:
 
 
 def connect(path: Path, *, durability: str = "full", timeout: float = 30.0, **options: Any) -> sqlite3.Connection:
-    """Opens the database ``path`` through dash, in WAL mode. ``":memory:"`` is opened without dash.
+    """Opens the database ``path`` through dash, in WAL mode. ``":memory:"``, and ``""`` for a temporary
+    database, have no file that outlives them: they are SQLite's own, without dash.
 
     ``options`` are those of ``sqlite3.connect``. Raises ``sqlite3.Error`` with dash's reason where
     it can't be opened, and ``NotDurable`` where it was opened and commits are not what
@@ -48,7 +49,7 @@ def connect(path: Path, *, durability: str = "full", timeout: float = 30.0, **op
     if "uri" in options:
         raise TypeError("connect() takes a path and makes the URI itself: see sqlite_dash.uri()")
     load()
-    if path in (":memory:", b":memory:"):
+    if path in (":memory:", b":memory:", "", b""):
         return sqlite3.connect(path, timeout=timeout, **options)
     with explained():
         return ready(sqlite3.connect(uri(path, durability), uri=True, timeout=timeout, **options), durability)
@@ -129,7 +130,11 @@ def last_error() -> Optional[str]:
 
 
 class explained:
-    """A context in which an error of ``sqlite3`` gets dash's reason behind its text."""
+    """A context in which an error of ``sqlite3`` gets dash's reason behind its text, and where that
+    advises ``BEGIN IMMEDIATE``, which is SQL, how a framework is told so."""
+
+    def __init__(self, immediate: str = "") -> None:
+        self._immediate = immediate
 
     def __enter__(self) -> None:
         pass
@@ -139,7 +144,8 @@ class explained:
         if isinstance(error, sqlite3.OperationalError) and _is_of_files(error):
             reason = last_error()
             if reason and reason not in str(error):
-                error.args = (f"{error}: {reason}",)
+                how = self._immediate if "BEGIN IMMEDIATE" in reason else ""
+                error.args = (f"{error}: {reason}{how}",)
 
 
 #: What SQLite says of its files and locks.

@@ -20,6 +20,10 @@ class Dialect(SQLiteDialect_pysqlite):
         (name, *rest), options = super().create_connect_args(url.difference_update_query(["durability"]))
         if options.get("uri"):
             raise ArgumentError("sqlite+dash takes a path and makes the URI itself")
+        # SQLAlchemy leaves out what it does not know.
+        unknown = url.query.keys() - options.keys() - {"durability"}
+        if unknown:
+            raise ArgumentError(f"sqlite+dash has no parameter {', '.join(sorted(unknown))}")
         load()
         options.setdefault("timeout", 30.0)
         self._durability = None

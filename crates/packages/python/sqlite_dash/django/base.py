@@ -1,9 +1,11 @@
 """The backend: Django's own for SQLite, whose files are opened through dash.
 
-``OPTIONS`` are those of Django's backend, and ``durability`` (see ``sqlite_dash.uri``). Databases in
-memory, such as those of tests, are opened without dash.
+``OPTIONS`` are those of Django's backend, ``transaction_mode`` before Django 5.1, too, and
+``durability`` (see ``sqlite_dash.uri``). Databases in memory, such as those of tests, are opened
+without dash.
 """
 
+from django import VERSION
 from django.core.exceptions import ImproperlyConfigured
 from django.db.backends.sqlite3 import base
 
@@ -14,16 +16,18 @@ from .creation import DatabaseCreation
 
 load()
 
+_IMMEDIATE = """. In Django: "OPTIONS": {"transaction_mode": "IMMEDIATE"}"""
+
 
 class Cursor(base.SQLiteCursorWrapper):
     """Adds dash's reason to errors."""
 
     def execute(self, query, params=None):
-        with explained():
+        with explained(_IMMEDIATE):
             return super().execute(query, params)
 
     def executemany(self, query, param_list):
-        with explained():
+        with explained(_IMMEDIATE):
             return super().executemany(query, param_list)
 
 
@@ -41,6 +45,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
             )
         params = super().get_connection_params()
         params.setdefault("timeout", 30.0)
+        if VERSION < (5, 1):
+            self.transaction_mode = params.pop("transaction_mode", None)
         self._durability = params.pop("durability", "full")
         if not self.is_in_memory_db():
             params.update(database=uri(params["database"], self._durability), uri=True)
@@ -50,6 +56,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         with explained():
             db = super().get_new_connection(conn_params)
             return db if self.is_in_memory_db() else ready(db, self._durability)
+
+    def _start_transaction_under_autocommit(self):
+        # As Django does since 5.1.
+        self.cursor().execute(f"BEGIN {self.transaction_mode or ''}")
 
     def create_cursor(self, name=None):
         return self.connection.cursor(factory=Cursor)
