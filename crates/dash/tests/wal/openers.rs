@@ -1,11 +1,14 @@
 //! Who opens a database how: for reading only, by itself alone, or to leave its log; beside stock
 //! SQLite's.
 
+use std::os::unix::fs::FileExt;
+
 use rusqlite::config::DbConfig;
 use rusqlite::ffi;
 
 use crate::beside_stock::{Side, checkpoint, control, error_of, same, say};
 use crate::common::*;
+use crate::{at_rest, create};
 
 const INSERT: &str = "INSERT INTO t VALUES (zeroblob(6000))";
 const COUNT: &str = "SELECT count(*) FROM t";
@@ -315,4 +318,26 @@ fn what_is_wrong_with_a_path_is_said() {
         let said = last_error(&memory);
         assert!(said.contains(expected), "{name}{parameters}: {said}");
     }
+}
+
+#[test]
+fn a_version_that_shares_memory_otherwise_is_told() {
+    let folder = Folder::new();
+    let db = create(&folder, "app.db");
+    db.execute_batch("CREATE TABLE t(x)").expect("commits");
+    // The first word says which version's it is; dash opens this file by none of POSIX's locks.
+    let shared =
+        std::fs::OpenOptions::new().read(true).write(true).open(folder.path("app.db-dash"));
+    let shared = shared.expect("while it is open");
+    let mut first = [0; 8];
+    shared.read_exact_at(&mut first, 0).expect("a word");
+    let other = u64::from_le_bytes(first) + 1;
+    shared.write_all_at(&other.to_le_bytes(), 0).expect("writes");
+    folder.try_open("app.db", "").expect_err("another layout");
+    let said = last_error(&Connection::open_in_memory().expect("opens"));
+    assert!(said.contains("app.db is open in another version of dash"), "{said}");
+    shared.write_all_at(&first, 0).expect("writes");
+    assert_eq!(number(&folder.open("app.db"), "SELECT count(*) FROM t"), 0);
+    db.close().expect("closes");
+    at_rest(&folder, "app.db");
 }
