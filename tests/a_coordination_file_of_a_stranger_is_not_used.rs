@@ -175,7 +175,7 @@ fn nor_is_it_believed() {
     session.kill();
     assert!(dash_shadow::inspect(&Real, &place.db()).is_ok());
     let said = |place: &Place| dash_shadow::is_at_rest(&Real, &place.db()).unwrap();
-    fs::remove_dir(beside(&place.db(), "-journal")).unwrap();
+    suite::fence::remove(&place.db());
     assert!(said(&place));
     // That the shadow is being written: `InFlight`.
     let mut words = fs::read(place.coordination()).unwrap();

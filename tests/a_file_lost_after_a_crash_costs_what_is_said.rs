@@ -190,13 +190,13 @@ fn what_processes_share_costs_nothing() {
 #[test]
 fn the_fence_lets_stock_sqlite_in_on_what_wal_has() {
     let (_folder, path) = killed();
-    fs::remove_dir(beside(&path, "-journal")).expect("the fence");
+    suite::fence::remove(&path);
     let all = (CHECKPOINTED + COMMITS).to_string();
     assert_eq!(Session::stock(&path).must(COUNT), all, "after a kill -wal has it all");
     assert_eq!(rows(&path), Ok(CHECKPOINTED + COMMITS));
 
     let (_folder, path) = without_power(3);
-    fs::remove_dir(beside(&path, "-journal")).expect("the fence");
+    suite::fence::remove(&path);
     let mut stock = Session::stock(&path);
     assert_eq!(stock.must(COUNT), (CHECKPOINTED + 3).to_string());
     stock.close();
@@ -304,7 +304,7 @@ fn with_wal_in_memory_what_processes_share_costs_nothing() {
 fn with_wal_in_memory_the_fence_costs_nothing() {
     for names in [&[][..], &["-shm"]] {
         let (_folder, path) = killed_in_memory();
-        fs::remove_dir(beside(&path, "-journal")).expect("the fence");
+        suite::fence::remove(&path);
         names.iter().for_each(|name| remove(&path, name));
         is_not_let_in(&path);
         assert_eq!(rows(&path), Ok(CHECKPOINTED + COMMITS), "{names:?}");

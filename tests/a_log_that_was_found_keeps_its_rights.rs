@@ -126,7 +126,7 @@ fn nor_a_log_of_a_database_that_was_removed() {
         for file in names(place.0.path()) {
             let path = place.0.path().join(&file);
             match path.is_dir() {
-                true => fs::remove_dir(path).unwrap(),
+                true => fs::remove_dir_all(path).unwrap(),
                 false if ["app.db", "app.db-dashlog"].contains(&&*file) => {}
                 false => fs::remove_file(path).unwrap(),
             }

@@ -308,7 +308,7 @@ fn nor_one_that_was_locked_until_then() {
         let lock = folder.open("app.db-dash".as_ref(), OpenMode::Read).unwrap();
         assert!(lock.try_lock(2..3, LockKind::Shared).unwrap());
         fs::remove_file(shadow(&place)).unwrap();
-        drop(fs::remove_dir(beside(&place.db(), "-journal")));
+        drop(fs::remove_dir_all(beside(&place.db(), "-journal")));
         fs::write(shadow(&place), "").unwrap();
         give(&shadow(&place), (STRANGER, STRANGER));
         allow(&shadow(&place), 0o666);

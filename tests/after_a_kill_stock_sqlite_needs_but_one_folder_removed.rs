@@ -1,16 +1,14 @@
-//! A database that its programs left by `kill -9`, where dash is not at hand: `rmdir
-//! app.db-journal`, and stock SQLite has all that was acknowledged. So LIMITS.md says. Where `-wal`
-//! was in memory it stays refused.
+//! A database that its programs left by `kill -9`, where dash is not at hand: the name fence is
+//! removed, and the note in it, and stock SQLite has all that was acknowledged. So LIMITS.md says.
+//! Where `-wal` was in memory it stays refused.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 mod suite;
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dash_testing::names::beside;
 use suite::parts::Part;
 use suite::peers::Writer;
 use suite::sql::run;
@@ -44,7 +42,7 @@ fn after_a_kill_stock_sqlite_needs_but_one_folder_removed() {
         for after in 0..8 {
             let (_folder, path, acknowledged) = killed(&parameters, after);
             assert_eq!(refused(&path), "disk I/O error", "{mode}");
-            fs::remove_dir(beside(&path, "-journal")).unwrap();
+            suite::fence::remove(&path);
             let stock = suite::stock(&path);
             let found = stock
                 .query_row(STATE, [], |row| {
@@ -70,7 +68,7 @@ fn after_a_kill_stock_sqlite_needs_but_one_folder_removed() {
 fn but_not_what_had_wal_in_memory() {
     let (_folder, path, acknowledged) = killed("&journal_mode=wal&dash_wal=memory", 0);
     assert_eq!(refused(&path), "disk I/O error");
-    fs::remove_dir(beside(&path, "-journal")).unwrap();
+    suite::fence::remove(&path);
     assert_eq!(refused(&path), "unable to open database file");
     let dash = suite::open(&path);
     let found = suite::one::<i64>(&dash, "SELECT coalesce(max(n), 0) FROM log");

@@ -5,6 +5,7 @@
 pub mod casualty;
 pub mod damage;
 pub mod error_log;
+pub mod fence;
 pub mod parts;
 pub mod peers;
 pub mod rights;

@@ -360,7 +360,11 @@ fn what_to_remove_for_a_backup_is_all_there_is() {
         .says("remove all that is named app.db-..., and the folder app.db-journal");
     for name in home.contents().keys().filter(|name| name.starts_with("app.db-")) {
         let path = home.file(name);
-        if path.is_dir() { fs::remove_dir(path).unwrap() } else { fs::remove_file(path).unwrap() }
+        if path.is_dir() {
+            fs::remove_dir_all(path).unwrap()
+        } else {
+            fs::remove_file(path).unwrap()
+        }
     }
     fs::copy(home.file("backup"), home.db()).unwrap();
     home.dash(&["recover", "app.db"]).is(0).says("needs no recovery");

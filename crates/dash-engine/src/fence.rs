@@ -2,10 +2,11 @@
 //! can't read or write the database ("disk I/O error"), and touches nothing.
 
 use crate::error::{Context, Error, Operation, Result};
-use dash_storage::{Directory, FileKind, Storage};
+use crate::names::Names;
+use crate::note;
+use dash_storage::{Directory, FileKind};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
-use std::path::Path;
 
 /// Puts up a fence that need not survive a power loss, for those who may use `like`. One that
 /// stands already does, too, and so does a journal that is not hot.
@@ -13,13 +14,14 @@ use std::path::Path;
 /// # Errors
 ///
 /// Those of the file system.
-pub fn raise_passing<D: Directory>(directory: &D, fence: &OsStr, like: &D::File) -> Result<()> {
-    match directory.create_shared_directory(fence, like) {
+pub fn raise_passing<D: Directory>(directory: &D, names: &Names, like: &D::File) -> Result<()> {
+    match directory.create_shared_directory(&names.fence, like) {
         // Somebody else has just done it.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(()),
         // Whom it does not let in, he puts another one in its place.
-        made => made.during(Operation::Open, fence.to_string_lossy()),
+        made => made.during(Operation::Open, names.fence.to_string_lossy())?,
     }
+    note::put(directory, &names.fence, names.shown(), false)
 }
 
 /// What there was under a fence's name.
@@ -49,22 +51,16 @@ pub fn find<D: Directory>(directory: &D, fence: &OsStr) -> Result<Found> {
 
 /// Where a fence is put up.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a, S: Storage> {
-    /// The operating system.
-    pub storage: &'a S,
+pub struct Place<'a, D: Directory> {
     /// The database's folder.
-    pub directory: &'a S::Directory,
-    /// Its path.
-    pub path: &'a Path,
-    /// The fence's name.
-    pub fence: &'a OsStr,
-    /// The name that it has before, and after.
-    pub lowered: &'a OsStr,
+    pub directory: &'a D,
+    /// Its names there.
+    pub names: &'a Names,
     /// Whoever may use this file may use the fence.
-    pub like: &'a S::File,
+    pub like: &'a D::File,
 }
 
-impl<S: Storage> Place<'_, S> {
+impl<D: Directory> Place<'_, D> {
     /// Puts up a fence, to be made durable by a flush of the folder; `stands`: there is one.
     ///
     /// Where the file system has no journal a name may outlive a power loss without what it names,
@@ -76,30 +72,33 @@ impl<S: Storage> Place<'_, S> {
     ///
     /// Those of the file system.
     pub fn raise(&self, stands: bool, flushes: bool) -> Result<()> {
-        let flush = |name: &OsStr| if flushes { self.flush(name) } else { Ok(()) };
+        let Names { fence, lowered, .. } = self.names;
+        let flush = |name: &OsStr| {
+            note::put(self.directory, name, self.names.shown(), flushes)?;
+            if flushes { self.flush(name) } else { Ok(()) }
+        };
         if stands {
-            match flush(self.fence) {
+            match flush(fence) {
                 Err(error) if is_denied(&error) => {}
                 flushed => return flushed,
             }
         }
-        match self.make().and_then(|()| flush(self.lowered)) {
+        match self.make().and_then(|()| flush(lowered)) {
             Err(error) if is_denied(&error) => {}
             // Somebody keeps that name: the fence is made under its own, and then durable.
             Err(error) if !stands && is_of_kind(&error, ErrorKind::NotADirectory) => {
-                raise_passing(self.directory, self.fence, self.like)?;
-                return flush(self.fence);
+                raise_passing(self.directory, self.names, self.like)?;
+                return flush(fence);
             }
             flushed => flushed?,
         }
-        let (lowered, fence) = (self.lowered, self.fence);
         let raised = match stands {
             // Both stay until the folder was flushed.
             true => self.directory.exchange(lowered, fence),
             false => self.directory.rename(lowered, fence),
         };
         match raised {
-            Err(_) if !stands => raise_passing(self.directory, fence, self.like),
+            Err(_) if !stands => raise_passing(self.directory, self.names, self.like),
             Err(_) if self.directory.keeps_order() => Ok(()),
             raised => raised.during(Operation::Exchange, fence.to_string_lossy()),
         }
@@ -107,27 +106,27 @@ impl<S: Storage> Place<'_, S> {
 
     /// Makes a folder that is to be a fence, in place of one that is left.
     fn make(&self) -> Result<()> {
-        let create = || self.directory.create_shared_directory(self.lowered, self.like);
+        let lowered = &self.names.lowered;
+        let create = || self.directory.create_shared_directory(lowered, self.like);
         let made = match create() {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                let removed = self.directory.remove_directory(self.lowered);
+                let removed = note::remove_folder(self.directory, lowered);
                 // What is no folder somebody else has put there.
-                drop(removed.or_else(|_| self.directory.unlink(self.lowered)));
+                drop(removed.or_else(|_| self.directory.unlink(lowered)));
                 create()
             }
             made => made,
         };
         match made {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-            made => made.during(Operation::Open, self.lowered.to_string_lossy()),
+            made => made.during(Operation::Open, lowered.to_string_lossy()),
         }
     }
 
     fn flush(&self, name: &OsStr) -> Result<()> {
-        let path = self.path.join(name);
-        let fence = self.storage.open_directory(&path);
+        let fence = self.directory.open_directory(name);
         let flushed = fence.and_then(|fence| fence.flush());
-        flushed.during(Operation::FlushDirectory, path.display())
+        flushed.during(Operation::FlushDirectory, name.to_string_lossy())
     }
 }
 

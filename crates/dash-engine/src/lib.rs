@@ -22,6 +22,7 @@ pub mod locks;
 pub mod memory;
 pub mod mutation;
 pub mod names;
+pub mod note;
 pub mod open;
 pub mod ranges;
 pub mod totals;

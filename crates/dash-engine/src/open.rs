@@ -1,6 +1,7 @@
 //! Opening files by their names in the database's folder.
 
 use crate::error::{Context, Error, Operation, Result};
+use crate::note;
 use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -18,7 +19,7 @@ pub fn open_own<S: Storage>(
 ) -> std::io::Result<S::File> {
     match directory.open(name, mode) {
         Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => {
-            directory.remove_directory(name).map_err(|_| {
+            note::remove_folder(directory, name).map_err(|_| {
                 let what = "it is a folder, not a file, and not empty; move it away";
                 std::io::Error::new(error.kind(), what)
             })?;

@@ -10,6 +10,7 @@ use crate::while_closed::while_closed;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{read_header, write_zeros};
 use dash_engine::locks::keep_stock_writers_out;
+use dash_engine::note;
 use dash_engine::open::has_one_name;
 use dash_storage::{Directory, File, OpenMode, Storage};
 use std::io::ErrorKind;
@@ -51,7 +52,7 @@ fn forget_closed<S: Storage>(storage: &S, path: &Path) -> Result<()> {
         file.flush().during(Operation::Flush, shown)?;
     }
     for gone in [
-        directory.remove_directory(&names.fence),
+        note::remove_folder(&directory, &names.fence),
         // What it says of the last session is forgotten, too.
         directory.unlink(&names.coordination),
     ] {

@@ -133,6 +133,10 @@ impl Directory for WatchedDirectory {
     fn create_shared_directory(&self, name: &OsStr, file: &WatchedFile) -> io::Result<()> {
         self.seen(self.inner.create_shared_directory(name, &file.inner))
     }
+    fn open_directory(&self, name: &OsStr) -> io::Result<Self> {
+        let inner = self.seen(self.inner.open_directory(name))?;
+        Ok(Self { inner, watch: self.watch.clone() })
+    }
     fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
         self.seen(self.inner.remove_directory(name))
     }

@@ -171,6 +171,15 @@ impl dash_storage::Directory for Directory {
         })
     }
 
+    fn open_directory(&self, name: &OsStr) -> io::Result<Self> {
+        self.operate(OperationKind::OpenDirectory, &[name], |state| {
+            let key = state.look_up(self.key, name)?;
+            state.names(key)?;
+            let number = state.inode(key)?.number;
+            Ok(Self { process: self.process.clone(), key, number })
+        })
+    }
+
     fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
         self.change(OperationKind::RemoveDirectory, &[name], |state| {
             let key = state.look_up(self.key, name)?;

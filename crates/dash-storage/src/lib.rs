@@ -49,8 +49,7 @@ pub trait Storage: Clone + Send + Sync + 'static {
     /// Nanoseconds since an arbitrary point; never goes back. Must not cost a system call.
     fn monotonic_nanos(&self) -> u64;
 
-    /// A number of the pid namespace that this process is in, for whoever compares process ids. 0
-    /// where it isn't known.
+    /// A number of this process's pid namespace, to compare process ids by; 0: it isn't known.
     fn pid_namespace(&self) -> u64 {
         0
     }
@@ -105,7 +104,7 @@ pub struct FileId {
 ///
 /// Directory operations are atomic, survive a power loss as a prefix of the order in which they
 /// were made, and are durable after [`Directory::flush`].
-pub trait Directory: Send + Sync + 'static {
+pub trait Directory: Sized + Send + Sync + 'static {
     /// The files of this home.
     type File: File;
 
@@ -117,8 +116,8 @@ pub trait Directory: Send + Sync + 'static {
     /// `fstatat` without following a symbolic link; `None` if there is no such name.
     fn metadata(&self, name: &OsStr) -> io::Result<Option<Metadata>>;
 
-    /// Whether something is mounted over `name`, a single file for instance: then the name can be
-    /// neither exchanged nor removed. `false` where it can't be told, or nothing is there.
+    /// Whether something is mounted over `name`, such as a file, which can be neither exchanged nor
+    /// removed then. `false` where it can't be told, or nothing is there.
     fn is_mount_point(&self, name: &OsStr) -> io::Result<bool>;
 
     /// Whether what becomes of names and inodes survives in its order, and no block of a removed
@@ -145,11 +144,14 @@ pub trait Directory: Send + Sync + 'static {
     /// Makes an empty directory, its maker's alone.
     fn create_directory(&self, name: &OsStr) -> io::Result<()>;
 
-    /// The same, and lets who may read or write `file` read it, too, with the same owner and group:
-    /// as far as this process may, and can tell that nobody has put another one there meanwhile.
+    /// The same, and lets all who may use `file` read it, with its owner and group: as far as this
+    /// process may, and can tell that nobody has put another one there meanwhile.
     fn create_shared_directory(&self, name: &OsStr, _file: &Self::File) -> io::Result<()> {
         self.create_directory(name)
     }
+
+    /// Opens a directory in this one. A symbolic link is not followed.
+    fn open_directory(&self, name: &OsStr) -> io::Result<Self>;
 
     /// Removes an empty directory.
     fn remove_directory(&self, name: &OsStr) -> io::Result<()>;
@@ -260,8 +262,7 @@ pub trait File: Send + Sync + 'static {
     /// bytes of the file are as durable as before. After an error any part of it may be there.
     fn write_durable_at(&self, data: &[u8], offset: u64) -> io::Result<()>;
 
-    /// `fdatasync`: data and what is needed to read it (the length) are durable when this returns
-    /// Ok.
+    /// `fdatasync`: data, and what is needed to read it (the length), are durable after an Ok.
     fn flush(&self) -> io::Result<()>;
 
     /// Tries to take or convert an open-file-description lock on `range`; `false` if another
@@ -320,9 +321,8 @@ pub trait File: Send + Sync + 'static {
     /// for them. A file with several names stays as it is: it may be somebody's database.
     fn mark_unlocked(&self) {}
 
-    /// Whether a user, or a group, may write the file by a right of its own, not as one of all
-    /// others: as its owner, as its group, or as one that its access control list names. Where
-    /// there is a list, the permission bits say only what the group may at most.
+    /// Whether a user, or a group, may write the file by a right of its own: as its owner, as its
+    /// group, or as one in its list, beside which the bits say what the group may at most.
     fn lets_write(&self, user: u32, group: u32) -> io::Result<bool> {
         let found = self.metadata()?;
         let group_writes = found.permissions & 0o020 != 0;

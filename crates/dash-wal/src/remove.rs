@@ -4,6 +4,7 @@
 use crate::names::Names;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::io::read_header;
+use dash_engine::note;
 use dash_engine::open::open_if_there;
 use dash_log::scan::scan;
 use dash_log::session::Place;
@@ -49,6 +50,6 @@ pub fn remove_log<S: Storage>(storage: &S, path: &Path) -> Result<bool> {
         place.forget(storage)?;
     }
     // A name fence that was being put up or taken away.
-    drop(directory.remove_directory(&names.lowered));
+    drop(note::remove_folder(&*directory, &names.lowered));
     Ok(true)
 }

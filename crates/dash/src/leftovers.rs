@@ -11,6 +11,7 @@ use std::sync::Arc;
 use dash_engine::error::{Error as EngineError, Operation};
 use dash_engine::header::{HEADER_LEN, Header};
 use dash_engine::names::with;
+use dash_engine::note;
 use dash_ffi::{Code, Error, Result};
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
@@ -272,7 +273,7 @@ impl Neighbours {
             && found.kind == FileKind::Directory
         {
             // One that is not empty stays, and stock SQLite says what it can't do.
-            drop(folder.remove_directory(&self.memory));
+            drop(note::remove_folder(&**folder, &self.memory));
         }
     }
 }

@@ -63,7 +63,7 @@ fn orphan(section: &mut Section, owner: &Path, suffix: &str) {
         "-journal" if file.is_dir() => section.advise(
             Level::Warning,
             format!("{shown}/: the name fence of {database}, which is missing: SQLite can't make a database of that name"),
-            format!("put the database back, or remove the folder: rmdir {}", file.shown()),
+            format!("put the database back, or remove the folder {}", file.shown()),
         ),
         ".dash-backup-unfinished" => section.advise(
             Level::Warning,

@@ -12,6 +12,7 @@
 use super::which::{ALIVE, CoordinationFile, DASH, HEAD, Head, LAYOUT, OPEN, OPEN_PAUSE};
 use crate::error::{Context, Error, Operation, Result};
 use crate::io::read_padded;
+use crate::note;
 use dash_storage::{Directory, File, FileId, LockKind, Metadata, OpenMode, Storage};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
@@ -258,7 +259,7 @@ fn make<S: Storage>(directory: &S::Directory, new: &OsStr) -> io::Result<S::File
     let create = || directory.open(new, OpenMode::CreateNew { permissions: 0o600 });
     match create() {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            directory.unlink(new).or_else(|_| directory.remove_directory(new))?;
+            directory.unlink(new).or_else(|_| note::remove_folder(directory, new))?;
             create()
         }
         made => made,

@@ -14,6 +14,7 @@ use crate::shared::state::ShadowCondition;
 use dash_engine::coordination::take_open_to_close;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::fence::raise_passing;
+use dash_engine::note;
 use dash_storage::{Directory, File, LockKind, Storage};
 use std::io::ErrorKind;
 
@@ -101,7 +102,7 @@ impl<S: Storage> Connection<S> {
         let kept = self.return_name();
         self.flush_names(unknown)?;
         if kept.as_ref().is_some_and(|kept| kept.fenced) {
-            raise_passing(&*self.pair.directory, &self.pair.names.fence, &*self.current_file()?)?;
+            raise_passing(&*self.pair.directory, &self.pair.names, &*self.current_file()?)?;
         }
         self.forget_deleted(tell)?;
         self.leave_vouched(kept.is_some())?;
@@ -130,7 +131,7 @@ impl<S: Storage> Connection<S> {
         }
         if fence {
             // Under this name it keeps nobody out: whoever finds it later removes it.
-            drop(self.pair.directory.remove_directory(&self.pair.names.lowered));
+            drop(note::remove_folder(&*self.pair.directory, &self.pair.names.lowered));
         }
         self.pair.coordination.set_fence(false);
         Ok(())
@@ -144,7 +145,9 @@ impl<S: Storage> Connection<S> {
         let fence = self.pair.names.fence.to_string_lossy();
         let lowered = self.pair.directory.rename(&self.pair.names.fence, &self.pair.names.lowered);
         // An overlay renames no directory of its lower layer.
-        match lowered.or_else(|_| self.pair.directory.remove_directory(&self.pair.names.fence)) {
+        match lowered
+            .or_else(|_| note::remove_folder(&*self.pair.directory, &self.pair.names.fence))
+        {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             other => other.during(Operation::Delete, fence),
         }

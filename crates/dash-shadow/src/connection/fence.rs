@@ -187,14 +187,7 @@ impl<S: Storage> Connection<S> {
         }
         let flushes = !broken(Mutation::FenceInodeNotFlushed);
         self.statistics.directory_flushes += u64::from(flushes);
-        let place = fence::Place {
-            storage: &self.pair.storage,
-            directory,
-            path: &self.pair.directory_path,
-            fence: &names.fence,
-            lowered: &names.lowered,
-            like: &*self.current_file()?,
-        };
+        let place = fence::Place { directory, names, like: &*self.current_file()? };
         place.raise(found == Found::Fence, flushes)
     }
 

@@ -127,7 +127,7 @@ impl<S: Storage> Connection<S> {
         }
         // Whoever closes last looks for it, also if this process dies in the next step.
         self.pair.coordination.set_fence_found(true);
-        raise_passing(&*self.pair.directory, &self.pair.names.fence, &*self.current_file()?)
+        raise_passing(&*self.pair.directory, &self.pair.names, &*self.current_file()?)
     }
 
     fn is_open_elsewhere(&self, slot: usize) -> bool {

@@ -27,6 +27,7 @@ use crate::shared::state::{Current, ShadowCondition, Snapshot};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::raise_passing;
 use dash_engine::locks::keep_stock_writers_out;
+use dash_engine::note;
 use dash_engine::open::Opened;
 use dash_engine::ranges::RangeSet;
 use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
@@ -192,7 +193,7 @@ impl<S: Storage> First<'_, S> {
         verify_beside_fence(db.as_mut(), fence, db_name)?;
         if let Layout::Ours | Layout::None = self.coordination.layout() {
             // Cut off in the middle of a close; nobody has it open in mode wal either.
-            drop(self.directory.remove_directory(&names.lowered));
+            drop(note::remove_folder(self.directory, &names.lowered));
         }
         Ok((db, shadow, fence))
     }
@@ -232,7 +233,7 @@ impl<S: Storage> First<'_, S> {
         let open = open_elsewhere(Some(&replaced.file));
         let raise = open && !broken(Mutation::ReplacedNotFenced);
         if raise {
-            raise_passing(self.directory, &self.names.fence, &replaced.file)?;
+            raise_passing(self.directory, self.names, &replaced.file)?;
         }
         Ok(raise)
     }

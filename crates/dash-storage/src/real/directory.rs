@@ -5,6 +5,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -43,9 +44,13 @@ pub struct Directory {
 impl Directory {
     pub(super) fn open_path(path: &Path) -> io::Result<Self> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        Self::open_by(|how| fcntl::open(path, how, Mode::empty()))
+    }
+
+    fn open_by(open: impl Fn(OFlag) -> nix::Result<OwnedFd>) -> io::Result<Self> {
         let open = |how: OFlag| {
             let flags = how | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-            Descriptor::open(|| retry(|| fcntl::open(path, flags, Mode::empty())))
+            Descriptor::open(|| retry(|| open(flags)))
         };
         let descriptor = match open(OFlag::O_RDONLY) {
             Err(error) if error.kind() == ErrorKind::PermissionDenied => open(OFlag::O_PATH),
@@ -211,6 +216,12 @@ impl crate::Directory for Directory {
         // Where that can't be, it is its maker's alone.
         drop(self.share(name, before, file));
         Ok(())
+    }
+
+    fn open_directory(&self, name: &OsStr) -> io::Result<Self> {
+        check(name)?;
+        let directory = self.descriptor.file()?;
+        Self::open_by(|how| fcntl::openat(directory, name, how | OFlag::O_NOFOLLOW, Mode::empty()))
     }
 
     fn remove_directory(&self, name: &OsStr) -> io::Result<()> {

@@ -309,7 +309,7 @@ fn remove(folder: &Path, entries: &[Entry]) -> std::io::Result<()> {
     for (name, bytes) in entries {
         match bytes {
             Some(_) => fs::remove_file(folder.join(name))?,
-            None => fs::remove_dir(folder.join(name))?,
+            None => fs::remove_dir_all(folder.join(name))?,
         }
     }
     Ok(())

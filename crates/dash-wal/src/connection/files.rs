@@ -10,6 +10,7 @@ use crate::shared::coordination::{Coordination, Word};
 use crate::shared::locks::START;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
+use dash_engine::note;
 use dash_engine::open::open_if_there;
 use dash_log::session::Session;
 use dash_storage::{Directory, File, LockKind, OpenMode, Storage};
@@ -144,14 +145,7 @@ impl<S: Storage> Files<S> {
             _ => {}
         }
         session.counts.folder_flushes += 1;
-        let place = fence::Place {
-            storage: &self.storage,
-            directory,
-            path: &self.path,
-            fence: &names.fence,
-            lowered: &names.lowered,
-            like: self.database.file(),
-        };
+        let place = fence::Place { directory, names, like: self.database.file() };
         place.raise(found == Found::Fence, true)
     }
 
@@ -164,12 +158,12 @@ impl<S: Storage> Files<S> {
         let shown = self.names.fence.to_string_lossy();
         let lowered = self.directory.rename(&self.names.fence, &self.names.lowered);
         // An overlay renames no directory of its lower layer.
-        match lowered.or_else(|_| self.directory.remove_directory(&self.names.fence)) {
+        match lowered.or_else(|_| note::remove_folder(&*self.directory, &self.names.fence)) {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             other => other.during(Operation::Delete, shown)?,
         }
         session.flush_home()?;
-        drop(self.directory.remove_directory(&self.names.lowered));
+        drop(note::remove_folder(&*self.directory, &self.names.lowered));
         self.shared.set(Word::Fence, 0);
         Ok(())
     }

@@ -32,6 +32,7 @@ use dash_engine::beside::open_made;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::locks::LockLevel;
+use dash_engine::note;
 use dash_engine::open::has_one_name;
 use dash_log::head::{Head, State};
 use dash_log::session::Session;
@@ -142,7 +143,7 @@ impl<S: Storage> Recovery<'_, S> {
     ) -> Result<Recovered> {
         let found = fence::find(&*self.files.directory, &self.files.names.fence)?;
         // A fence that was being put up or taken away keeps nobody out.
-        drop(self.files.directory.remove_directory(&self.files.names.lowered));
+        drop(note::remove_folder(&*self.files.directory, &self.files.names.lowered));
         let (wal_name, database) = (self.files.names.shown_wal(), &**self.files.database.file());
         let (directory, named) = (&*self.files.directory, (&*self.files.names.wal, &**wal_name));
         let mut wal = open_made(&self.files.storage, directory, named, database)?;

@@ -13,6 +13,9 @@ use crate::sim::subject::{Claims, Sessions, Setup, SqliteFiles, Subject, WalMode
 use crate::variant::Variant;
 use shared::{ALONE, ELSEWHERE, FOLDER, MEMORY};
 
+/// What is in a name fence.
+const NOTE: &str = "open-this-database-through-dash-first.txt";
+
 const VARIANTS: &[Variant] = &[
     Variant {
         name: "log",
@@ -101,18 +104,17 @@ impl Subject for Simulation {
         // A directory in the journal's place: "disk I/O error", nothing touched.
         let journal = format!("{path}-journal");
         let is_folder = machine.exists(&journal) && machine.file_view(&journal).is_none();
-        is_folder.then_some("the name fence stands")
+        // On btrfs an empty one has no length, and older versions of SQLite don't see it.
+        let is_seen = is_folder && machine.exists(format!("{journal}/{NOTE}"));
+        is_seen.then_some("the name fence stands")
     }
 
     fn check_at_rest(&self, machine: &Machine, path: &str, _: &[u64]) -> Result<(), String> {
-        for ending in ["-dash", "-dash-new", "-dash-fence"] {
+        for ending in ["-dash", "-dash-new", "-dash-fence", "-journal"] {
             if machine.exists(format!("{path}{ending}")) {
                 return Err(format!("{path}{ending} is left behind"));
             }
         }
-        match self.stock_refuses(machine, path) {
-            Some(_) => Err("the name fence is left behind".to_owned()),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }

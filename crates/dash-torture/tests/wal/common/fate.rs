@@ -9,10 +9,10 @@ use dash_storage::{Directory, File, OpenMode, Storage};
 
 use super::{DB, LOG};
 
-/// Whether stock SQLite is kept out by the name fence.
+/// Whether stock SQLite is kept out by the name fence, on btrfs, too.
 pub fn is_fenced(machine: &Machine) -> bool {
-    let journal = format!("{DB}-journal");
-    machine.exists(&journal) && machine.file_view(&journal).is_none()
+    let note = "open-this-database-through-dash-first.txt";
+    machine.exists(format!("{DB}-journal/{note}"))
 }
 
 /// Removes a file beside the database.

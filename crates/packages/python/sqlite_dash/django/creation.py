@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 
 from django.db.backends.sqlite3 import creation
 
@@ -42,4 +43,4 @@ def _remove(database):
             try:
                 os.remove(database + ending)
             except IsADirectoryError:  # a journal that keeps stock SQLite out
-                os.rmdir(database + ending)
+                shutil.rmtree(database + ending)
