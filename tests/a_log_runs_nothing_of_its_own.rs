@@ -28,9 +28,15 @@ struct Set(tempfile::TempDir);
 
 impl Set {
     fn new() -> Self {
+        Self::of_pages(4096)
+    }
+
+    fn of_pages(size: u32) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let db = folder.path().join("app.db");
         suite::load();
+        let made = format!("PRAGMA page_size={size}; VACUUM");
+        Connection::open(&db).unwrap().execute_batch(&made).unwrap();
         let paper = "&journal_mode=statement&dash_commit=paper&dash_rest=off";
         let session = Connection::open(uri(&db, paper)).unwrap();
         let tables = "PRAGMA synchronous=FULL; BEGIN; CREATE TABLE t(k INTEGER PRIMARY KEY, v);
@@ -54,6 +60,15 @@ impl Set {
     /// A copy in which the first carried commit ran what `change` makes of it, and is the last one;
     /// `-wal` ends before it.
     fn forged(&self, change: impl FnOnce(&mut Transaction)) -> tempfile::TempDir {
+        self.forged_often(1, change)
+    }
+
+    /// The same, where that record is of so many commits that ran the same.
+    fn forged_often(
+        &self,
+        commits: usize,
+        change: impl FnOnce(&mut Transaction),
+    ) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let db = folder.path().join("app.db");
         fs::copy(self.db(), &db).unwrap();
@@ -73,10 +88,13 @@ impl Set {
         let mut ran = decode(&log[said + SAID + 4..at + len]).unwrap();
         change(&mut ran);
         let statements = encode(&ran);
-        let mut record = log[at..said + SAID].to_vec();
-        record.extend(u32::try_from(statements.len()).unwrap().to_le_bytes());
-        record.extend(&statements);
-        let annotation = u16::try_from(SAID + 4 + statements.len()).unwrap();
+        let mut record = log[at..=said].to_vec();
+        for _ in 0..commits {
+            record.extend(&log[said + 1..said + SAID]);
+            record.extend(u32::try_from(statements.len()).unwrap().to_le_bytes());
+            record.extend(&statements);
+        }
+        let annotation = u16::try_from(record.len() - (said - at)).unwrap();
         record[54..56].copy_from_slice(&annotation.to_le_bytes());
         let padded = record.len().next_multiple_of(BLOCK);
         for (place, value) in [(32, record.len()), (36, padded), (12, 0)] {
@@ -241,6 +259,40 @@ fn no_commit_takes_more_memory_than_its_database_tells() {
     drop(opened(savepoints.path()));
     let more = most_memory().saturating_sub(before);
     assert!(more < 50 << 10, "{more} KiB");
+}
+
+/// SEC A10-1: what commits write is no more than the record says, in memory and on the disk, and
+/// stays on neither.
+#[test]
+fn no_commit_writes_more_than_its_record_names() {
+    let set = Set::of_pages(65_536);
+    let update = || statement("UPDATE t SET v=v||v||v WHERE k=0", Vec::new());
+    let insert = |k: i64| {
+        let values = vec![Value::Integer(k), Value::Blob(vec![1; 40])];
+        statement("INSERT INTO t VALUES (?, ?)", values)
+    };
+    let rows = set.forged(|ran| {
+        let again = |k: i64| {
+            let sql = "UPDATE t SET v=v||v||v WHERE k=?";
+            (0..9).map(move |_| statement(sql, vec![Value::Integer(k)]))
+        };
+        ran.events = (9..159).flat_map(|k| [insert(k)].into_iter().chain(again(k))).collect();
+    });
+    let often = set.forged_often(80, |ran| {
+        let replace = statement("REPLACE INTO t VALUES (0, ?)", vec![Value::Blob(vec![1; 40])]);
+        ran.events = [replace].into_iter().chain((0..10).map(|_| update())).collect();
+    });
+    for forged in [rows, often] {
+        let wal = beside(&forged.path().join("app.db"), "-wal");
+        let len = || fs::metadata(&wal).unwrap().len();
+        let (before, memory) = (len(), most_memory());
+        let why = opened(forged.path()).unwrap_err();
+        let ways = ["write more pages", "come to something else"];
+        assert!(ways.iter().any(|way| why.contains(way)), "{why}");
+        assert_eq!(len(), before, "it is left in -wal");
+        let more = most_memory().saturating_sub(memory);
+        assert!(more < 90 << 10, "{more} KiB");
+    }
 }
 
 /// What this process has had at most, in KiB.

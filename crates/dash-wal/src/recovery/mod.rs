@@ -13,6 +13,7 @@ pub(crate) mod orphaned;
 mod recovered;
 mod replay;
 pub(crate) mod rows;
+mod target;
 mod unopened;
 mod unseal;
 

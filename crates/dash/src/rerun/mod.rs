@@ -23,9 +23,11 @@ use dash_wal::{Error as EngineError, Execute, Pages, Runner};
 pub use pages::open;
 
 /// What the connection is set to: the pages are nobody else's, and nothing need be durable. A
-/// statement that fails takes back what it did, for which there is a journal in memory.
+/// statement that fails takes back what it did, for which there is a journal in memory. The size of
+/// the cache, 2 MB, is not that which the database says (`default_cache_size`).
 const SETTINGS: &str = "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=MEMORY; \
-     PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF";
+     PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF; \
+     PRAGMA cache_size=-2000";
 
 /// In WAL mode SQLite writes all that was changed. In a rollback mode it leaves out what was freed
 /// since, unless there is a savepoint that might want it back (`pager.c`, `sqlite3PagerDontWrite`).

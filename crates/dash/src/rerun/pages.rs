@@ -28,9 +28,9 @@ const ROLLBACK_MODE: u8 = 1;
 const COUNTER: std::ops::Range<usize> = 24..28;
 const COUNTED_BY: std::ops::Range<usize> = 92..100;
 
-/// Pages that a transaction may write: those that a record names, 1024 at most, and those that it
-/// cuts off again.
-const MOST: usize = 2048;
+/// Bytes of pages that a transaction may have written at a time: those of a record's frames, 1 MiB
+/// at most, and those that it cuts off again, which one statement makes few of.
+const MOST: u64 = 16 << 20;
 
 /// See the module.
 pub struct File {
@@ -50,7 +50,7 @@ struct State {
 impl State {
     /// Whether one more page may be written.
     fn has_room(&mut self) -> Result<()> {
-        if self.written.len() >= MOST {
+        if self.written.len() as u64 * self.page >= MOST {
             let text = "a commit's statements write more pages than any that they carry";
             self.failure = Some(EngineError::CantOpen(text.to_owned()));
             return Err(Code::FULL.into());
