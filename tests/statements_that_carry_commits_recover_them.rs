@@ -236,6 +236,83 @@ fn pages_that_a_transaction_has_changed_and_freed() {
     same_pages(&cut, &path, 0);
 }
 
+/// A database on which `work` runs after `schema`; it is there again when `-wal` is cut off. How
+/// many commits were carried.
+fn recovered(schema: &str, work: impl Fn(&Connection)) -> u64 {
+    extension::load();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    Connection::open(&path).unwrap().execute_batch(schema).unwrap();
+    let db = open(&path, &format!("{PAPER}&dash_durability=none"));
+    db.execute_batch(
+        "PRAGMA wal_autocheckpoint=0; CREATE TABLE first(k INTEGER PRIMARY KEY, v); INSERT INTO first VALUES (1, 1)",
+    )
+    .unwrap();
+    // A session begins with commits that no log has.
+    for k in 2..20 {
+        db.execute("INSERT INTO first VALUES (?, 1)", [k]).unwrap();
+    }
+    let before = stat(&db, "carried");
+    work(&db);
+    let carried = stat(&db, "carried") - before;
+    let killed = as_killed(folder.path());
+    let cut = killed.path().join("app.db");
+    cut_off_the_window(&cut);
+    drop(open(&cut, "&journal_mode=wal"));
+    assert_eq!(dump(&Connection::open(&cut).unwrap()), dump(&db));
+    carried
+}
+
+const ROWS: &str = "CREATE TABLE t(k INTEGER PRIMARY KEY, n INT, v)";
+
+/// `STATEMENT-6`, `WAL-34`: what is joined is longer than the database.
+#[test]
+fn long_values_that_a_condition_joins() {
+    let schema = format!("{ROWS}; INSERT INTO t VALUES (1, 2, zeroblob(3000000))");
+    let carried = recovered(&schema, |db| {
+        for n in 3..9 {
+            let sql = "UPDATE t SET n = ? WHERE k = 1 AND (v||v||v||v||n) NOTNULL";
+            assert_eq!(db.execute(sql, [n]).unwrap(), 1);
+        }
+    });
+    assert!(carried > 3, "{carried}");
+}
+
+/// The same: SQLite looks through a table that was small when it was analyzed, and does so within
+/// the time and the instructions that running it again may take.
+#[test]
+fn a_table_that_is_looked_through() {
+    let schema = "CREATE TABLE t(a, b, c, d, v, PRIMARY KEY (a, b, c, d));
+        INSERT INTO t VALUES (0, 0, 0, 0, 0); ANALYZE;
+        WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c LIMIT 40000)
+        INSERT INTO t SELECT x, 1, 2, 3, 'abc' FROM c";
+    let carried = recovered(schema, |db| {
+        for number in 1..1000 {
+            let sql = "UPDATE t SET v = 1 WHERE a = ? AND b = 1 AND c = 2 AND d = 3";
+            assert_eq!(db.execute(sql, [number]).unwrap(), 1);
+        }
+    });
+    assert!(carried > 900, "{carried}");
+}
+
+/// The same: pages that a commit cuts off are in no frames, and as many as a cache holds.
+#[test]
+fn pages_that_a_commit_cuts_off() {
+    let schema = format!("PRAGMA page_size=512; PRAGMA auto_vacuum=FULL; {ROWS}");
+    let carried = recovered(&schema, |db| {
+        db.execute_batch("PRAGMA cache_size=-200000").unwrap();
+        for k in 0..6 {
+            db.execute_batch("BEGIN; INSERT INTO t VALUES (9, 9, '0123456789')").unwrap();
+            for _ in 0..12 {
+                db.execute("UPDATE t SET v=v||v||v WHERE k=9", []).unwrap();
+            }
+            db.execute_batch("DELETE FROM t WHERE k=9; COMMIT").unwrap();
+            db.execute("INSERT INTO t VALUES (?, 1, 1)", [k]).unwrap();
+        }
+    });
+    assert!((1..=6).contains(&carried), "{carried}: one statement is carried, several are not");
+}
+
 /// Of all kinds of statements hardly any is carried. They are amidst those that are.
 #[test]
 fn random_programs_of_all_kinds() {

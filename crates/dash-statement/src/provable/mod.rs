@@ -71,6 +71,10 @@ pub fn provable(transaction: &Transaction, schema: &Schema) -> Result<(), Unprov
         Event::Control(Control::RollbackTo, _) => Err(Unprovable::RolledBack),
         Event::Control(kind, sql) => kind.statement(sql).map(drop).ok_or(Unprovable::Form),
     })?;
+    let mut statements = events.iter().filter(|event| matches!(event, Event::Statement(_)));
+    if schema.is_cut && statements.nth(1).is_some() {
+        return Err(Unprovable::Vacuum);
+    }
     let zeros = events.iter().flat_map(zeros).fold(0, u64::saturating_add);
     if zeros > ZEROS {
         return Err(Unprovable::Form);

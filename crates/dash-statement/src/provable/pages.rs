@@ -13,9 +13,11 @@ const PAGES: usize = BYTES / 512;
 /// Bytes of a row: more than the longest statement that SQLite takes as a rule.
 const ROW: usize = 1 << 20;
 
-/// On page 1: where the tree begins, the bytes of each page that are reserved, and the encoding.
+/// On page 1: where the tree begins, the bytes of each page that are reserved, what is zero without
+/// `auto_vacuum`, and the encoding.
 const TREE: usize = 100;
 const RESERVED: usize = 20;
+const AUTO_VACUUM: usize = 52;
 const ENCODING: usize = 56;
 const UTF_8: u32 = 1;
 
@@ -40,6 +42,7 @@ impl Schema {
             schema.is_not_utf8();
             return Ok(schema);
         }
+        schema.is_cut = number(&first, AUTO_VACUUM) != Some(0);
         let reserved = first.get(RESERVED).copied().map_or(0, usize::from);
         let usable = first.len().saturating_sub(reserved);
         let mut waiting = children(&first, TREE);

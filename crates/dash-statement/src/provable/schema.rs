@@ -26,6 +26,9 @@ pub struct Schema {
     modules: Vec<Name>,
     is_other_encoding: bool,
     is_unreadable: bool,
+    /// It has `auto_vacuum`: a transaction may have made more pages than it leaves, as many as its
+    /// connection's cache holds. FULL and INCREMENTAL are one, as anybody may change that.
+    pub(super) is_cut: bool,
 }
 
 impl Schema {

@@ -302,3 +302,15 @@ fn what_may_write_the_schema_by_hand_is_told() {
         assert_eq!(writes_schema(sql.as_bytes()), writes, "{sql}");
     }
 }
+
+/// `STATEMENT-6`: a commit may cut off what several statements have made.
+#[test]
+fn several_statements_are_not_where_pages_are_cut_off() {
+    let mut schema = schema(&[TABLE]);
+    let mut twice = ran("DELETE FROM t WHERE id = ?");
+    twice.events.extend(twice.events.clone());
+    assert_eq!(provable(&twice, &schema), Ok(()));
+    schema.is_cut = true;
+    assert_eq!(provable(&twice, &schema), Err(Unprovable::Vacuum));
+    assert_eq!(judge("DELETE FROM t WHERE id = ?", &schema), Ok(()));
+}

@@ -31,11 +31,13 @@ pub enum Unprovable {
     Expression,
     /// UTF-16.
     Encoding,
+    /// Several statements, in a database with `auto_vacuum`.
+    Vacuum,
 }
 
 impl Unprovable {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Incomplete,
         Self::RolledBack,
         Self::Form,
@@ -50,6 +52,7 @@ impl Unprovable {
         Self::Collation,
         Self::Expression,
         Self::Encoding,
+        Self::Vacuum,
     ];
 
     /// Its name in statistics and JSON.
@@ -70,6 +73,7 @@ impl Unprovable {
             Self::Collation => "collation",
             Self::Expression => "expression",
             Self::Encoding => "encoding",
+            Self::Vacuum => "auto_vacuum",
         }
     }
 
@@ -112,6 +116,9 @@ impl Unprovable {
                 "a table that is written has an expression in its definition: CHECK, DEFAULT, a generated column, or an index"
             }
             Self::Encoding => "the database is not in UTF-8",
+            Self::Vacuum => {
+                "a transaction has several statements, and the database has auto_vacuum, which may throw away pages that they made"
+            }
         }
     }
 }
