@@ -165,10 +165,10 @@ impl Play<'_> {
                 Ended::Died => return Ok(()),
             }
             if self.one_in(3) {
-                self.beside()?;
+                self.beside(&mut actor)?;
             }
         }
-        let Some(actor) = self.idles(actor)? else { return Ok(()) };
+        let Some(actor) = self.idles(actor, dies)? else { return Ok(()) };
         self.dash_closes(actor, is_promised)
     }
 
@@ -201,14 +201,14 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// A process of dash's may stay and do nothing, or one that did so comes to its end. Answers
-    /// the one that goes on.
-    fn idles(&mut self, actor: Actor) -> Result<Option<Actor>, String> {
+    /// A process of dash's may stay and do nothing, unless it is still to die, which coming to rest
+    /// would bring about; or one that did so comes to its end. Answers the one that goes on.
+    fn idles(&mut self, actor: Actor, dies: bool) -> Result<Option<Actor>, String> {
         if !self.opened.is_wal() {
             return Ok(Some(actor));
         }
         match (self.idler.is_some(), self.rng().u8(..4)) {
-            (false, 0) => {
+            (false, 0) if !dies => {
                 self.tell("stays, and does nothing");
                 self.idler = Some(actor);
                 return Ok(None);
@@ -245,7 +245,7 @@ impl Play<'_> {
     }
 
     /// A stock process looks, or tries to write, while dash has the database open.
-    fn beside(&mut self) -> Result<(), String> {
+    fn beside(&mut self, actor: &mut Actor) -> Result<(), String> {
         // What it has open may be a file from before the first commit.
         let is_old = self.stayer.is_some();
         let (mut guest, opened) = match self.stayer.take() {
@@ -265,8 +265,10 @@ impl Play<'_> {
             other => return Err(format!("a stock reader beside dash: {other:?}")),
         }
         if let Said::Done(_) = guest.run(DB, BEGIN)? {
-            // It may have come to rest; in mode wal stock writers are kept out then, too.
-            if self.opened.is_wal() || !self.parameters.contains("dash_rest") {
+            // It may have come to rest; in mode wal stock writers are kept out then, too. But the
+            // thread that does it makes calls before one of which the process may be to die.
+            let is_kept_out = self.opened.is_wal() || !self.parameters.contains("dash_rest");
+            if is_kept_out && actor.run(DB, "SELECT 1")? != Said::Died {
                 return Err("a stock writer is let in beside dash".to_owned());
             }
             self.must(guest.run(DB, "ROLLBACK")?, "a stock writer beside dash at rest")?;
