@@ -78,6 +78,10 @@ pub trait Loaded: Sync {
     /// database.
     fn commits_flush_the_database(&self) -> bool;
 
+    /// Whether dash has all of a database's file of this ending in another place, if the file
+    /// system has lost its blocks.
+    fn has_copy_of(&self, ending: &str, database: &Path) -> bool;
+
     /// Whether a database at rest can be read where nothing may be written.
     fn reads_without_writing(&self) -> bool;
 }

@@ -63,11 +63,13 @@ impl Look<'_> {
             .map_err(|error| broken("the file system doesn't mount", error))?;
         let db = mounted.point().join("app.db");
         let has_lost = |name: &str| {
-            let has = |ending: &str| {
+            let path = db.with_file_name(name);
+            let loaded = self.opened.loaded();
+            ["", "-wal"].into_iter().any(|ending| {
                 let file = db.with_file_name(format!("{name}{ending}"));
                 file.metadata().is_ok_and(|found| lost.contains(&found.ino()))
-            };
-            (has("") || has("-wal")) && !db.with_file_name(format!("{name}-journal")).is_dir()
+                    && !loaded.is_some_and(|loaded| loaded.has_copy_of(ending, &path))
+            })
         };
         let is_lost = has_lost("app.db") || has_lost("aux.db");
         // A journal's old content, on a file system where that may come back.
@@ -76,7 +78,7 @@ impl Look<'_> {
                 .iter()
                 .any(|name| journal::is_of_before(&mounted.point().join(name), self.begun));
         let checked = match is_lost || is_stale {
-            // Lost: nobody but dash keeps another copy, and that only while a name fence stands.
+            // Lost: nobody but dash keeps another copy, and that not always.
             true => Ok(self.unasked(Visited::of_nobody(self.allowed))),
             false => self.inside(rig, mounted.point()),
         };

@@ -44,6 +44,11 @@ impl Loaded for Files {
         true
     }
 
+    // In the shadow, while a name fence stands.
+    fn has_copy_of(&self, _ending: &str, database: &Path) -> bool {
+        dash_shadow::inspect(&Real, database).is_ok_and(|seen| seen.beside.fence)
+    }
+
     fn reads_without_writing(&self) -> bool {
         true
     }

@@ -7,9 +7,9 @@
 //! that they know (WAL-18).
 
 use super::look::{Chain, Log, Look};
-use super::rows::{Boot, Database, WalIs};
+use super::rows::{Boot, Database, Lost, WalIs};
 use crate::context::{RecordContext, page_of};
-use crate::frames::{Prefix, WalHeader, walk};
+use crate::frames::{Prefix, WalHeader, frame_offset, walk};
 use crate::logged::Frames;
 use crate::mutation::{Mutation, broken};
 use crate::stamp::Stamp;
@@ -40,6 +40,42 @@ struct Held {
 }
 
 impl<S: Storage> Look<'_, S> {
+    /// Whether the file system has lost what a `-wal` without a header held: a file system without
+    /// a journal may lose durable blocks of a file that grows. The log must be of this very file,
+    /// in a state that it knows (WAL-18).
+    pub(super) fn lost_blocks(
+        &self,
+        log: &Log<S::File>,
+        chain: &Chain,
+        wal: &S::File,
+    ) -> Result<Option<Lost>> {
+        let len = wal.metadata().during(Operation::Stat, self.names.shown_wal())?.len;
+        let is_known = len > 0
+            && chain.generation.stamp.is_known()
+            && self.is_elsewhere(log) == Some(false)
+            && self.is_known(log, chain, None)?;
+        if !is_known || broken(Mutation::LostTakenForDeleted) {
+            return Ok(None);
+        }
+        let page = page_of(&chain.generation.header);
+        let is_whole = chain.first_frame <= 1 && chain.has_frames && !chain.carries;
+        let is_longer = frame_offset(chain.last_frame.saturating_add(1), page) < len;
+        Ok(Some(match is_whole && (!is_longer || broken(Mutation::LongerLost)) {
+            true => Lost::Logged,
+            false => Lost::Unknown,
+        }))
+    }
+
+    /// Whether the log is another file's, by inode numbers. `None`: it doesn't say whose.
+    fn is_elsewhere(&self, log: &Log<S::File>) -> Option<bool> {
+        let (owner, id) = match log.scan.condition {
+            Condition::Whole => (log.scan.head.owner, Some(log.scan.head.id)),
+            Condition::Absent | Condition::Damaged => (0, None),
+        };
+        let copied = id.is_some() && self.copied_with == id && !broken(Mutation::CopyForgotten);
+        (owner != 0).then(|| owner != self.database.id().inode && !copied)
+    }
+
     /// What the database is to the log.
     pub(super) fn database(
         &self,
@@ -49,6 +85,10 @@ impl<S: Storage> Look<'_, S> {
         boot: Boot,
     ) -> Result<Database> {
         let Some(chain) = &log.chain else { return Ok(Database::Complete) };
+        // A blank one is looked at already (`lost_blocks`).
+        if wal_is == WalIs::Blank {
+            return Ok(Database::Complete);
+        }
         if matches!(wal_is, WalIs::Same | WalIs::Older) {
             let wal = wal.filter(|_| wal_is == WalIs::Same);
             let known = broken(Mutation::AnotherTaken) || self.is_known(log, chain, wal)?;
@@ -78,12 +118,7 @@ impl<S: Storage> Look<'_, S> {
         }
         // A stock program that had survived leaves the file where it is, and a header that is not
         // older. It may have left no page as it was.
-        let (owner, id) = match log.scan.condition {
-            Condition::Whole => (log.scan.head.owner, Some(log.scan.head.id)),
-            Condition::Absent | Condition::Damaged => (0, None),
-        };
-        let copied = id.is_some() && self.copied_with == id && !broken(Mutation::CopyForgotten);
-        let elsewhere = owner != 0 && owner != self.database.id().inode && !copied;
+        let elsewhere = self.is_elsewhere(log) == Some(true);
         // Others than the one that wrote the newest header would have raised the counter. That one
         // may have gone on with another header, and without the log: then the counter was raised in
         // this generation, or the database still has something that no state before it has.

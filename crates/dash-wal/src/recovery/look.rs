@@ -1,7 +1,7 @@
 //! What recovery looks at: the log, `-wal`'s header, the pages of the database. Nothing is changed,
 //! so [`crate::inspect`] looks at the same.
 
-use super::rows::{Boot, Database, LogSays, Situation, WalIs};
+use super::rows::{Boot, Database, LogSays, Lost, Situation, WalIs};
 use crate::context::{
     Generation, HeadContext, RecordContext, Relation, WAL_HEADER, page_of, salts_of,
 };
@@ -183,17 +183,25 @@ impl<S: Storage> Look<'_, S> {
         if log.is_wiped() && !broken(Mutation::WipedLogTaken) {
             return self.without_log(fence, wal, boot);
         }
-        let wal_is = match self.relation(log.generation(), wal)? {
-            // The header was durable before the first record, so it was cut to nothing since,
-            // which is a deletion by another name.
-            WalIs::Blank if log.chain.is_some() => WalIs::Absent,
-            wal_is => wal_is,
+        let relation = self.relation(log.generation(), wal)?;
+        // The header was durable before the first record, so it was cut to nothing since, which is
+        // a deletion by another name; or the file system has lost it.
+        let lost = match (&log.chain, wal, relation) {
+            (Some(chain), Some(wal), WalIs::Blank) => self.lost_blocks(log, chain, wal)?,
+            _ => None,
+        };
+        let wal_is = match relation {
+            WalIs::Blank if log.chain.is_some() && lost != Some(Lost::Logged) => WalIs::Absent,
+            relation => relation,
         };
         let reaches = match (&log.chain, wal, wal_is) {
             (Some(chain), Some(wal), WalIs::Same) => self.prefix_reaches(wal, chain.first_frame)?,
             _ => true,
         };
-        let database = self.database(log, wal, wal_is, boot)?;
+        let database = match (lost, self.database(log, wal, wal_is, boot)?) {
+            (Some(_), Database::Another) => Database::LacksImages,
+            (_, database) => database,
+        };
         Ok(Situation { log: log.says(), wal: wal_is, database, reaches })
     }
 
@@ -315,7 +323,7 @@ impl<S: Storage> Look<'_, S> {
             ));
         }
         Error::CantOpen(format!(
-            "{wal} is missing: {log} holds commits that were in it and that {db} lacks; put {wal} back, or let `sqlite-dash recover {db}` \
+            "{wal} is missing or blank: {log} holds commits that were in it and that {db} lacks; put {wal} back, or let `sqlite-dash recover {db}` \
              choose: --keep takes the commits from the log, --discard the database as it is, which is right if a program \
              on stock SQLite went on after all of dash's had been killed"
         ))
