@@ -29,6 +29,6 @@ export function durable<Db extends Connection>(db: Db, options?: { timeout?: num
 
 /**
  * Opens a file through dash, durably: see {@link durable}. `options` are the class's own; a `timeout` among them is
- * kept. With better-sqlite3, which opens no URIs, dash becomes the default VFS.
+ * kept. With better-sqlite3, which opens no URIs, dash becomes the default VFS. `":memory:"` is opened without dash.
  */
 export function open<Db extends Connection>(Database: DatabaseClass<Db>, file: string, options?: any): Db;

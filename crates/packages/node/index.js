@@ -165,6 +165,8 @@ function engineOf(db) {
 function open(Database, file, options) {
   const host = hostOf(Database);
   load(Database, host, Boolean(host.byDefault));
+  // No file: SQLite's own.
+  if (file === ":memory:" || file === "") return new Database(file, ...(options ? [options] : []));
   const db = host.open(file, options);
   try {
     return durable(db, { timeout: options?.timeout });

@@ -40,11 +40,14 @@ function load(): void
 
 /**
  * Opens a file through dash: in WAL mode, each commit durable, a lock waited for for 30 seconds. Throws where a commit
- * would not be durable.
+ * would not be durable. What is no file, ":memory:" and "", is opened without dash.
  */
 function open(string $path, array $options = []): \PDO
 {
     load();
+    if ($path === ':memory:' || $path === '') {
+        return new \PDO("sqlite:$path", null, null, $options);
+    }
     $path = str_starts_with($path, '/') ? $path : getcwd() . '/' . $path;
     $name = str_replace(['%', '?', '#'], ['%25', '%3F', '%23'], $path);
     $options += [\PDO::ATTR_ERRMODE => \PDO::ERRMODE_EXCEPTION, \PDO::ATTR_TIMEOUT => 30];

@@ -71,6 +71,12 @@ fn commits(project: &Made, mut host: impl FnMut() -> Command, driver: &str) {
     assert_eq!(killed(host().args(["opens.js", driver, "app ?#%.db", "dies"])), "wal full\n");
     assert_eq!(done(host().args(["opens.js", driver, "app ?#%.db"])), "wal full\n");
     assert_eq!(stock(project.folder.path(), "app ?#%.db", "SELECT count(*) FROM t"), "2\n");
+    let no_file = "const found = require(process.argv[1]);
+        const Database = found.DatabaseSync ?? found.Database ?? found;
+        const db = require('sqlite-dash').open(Database, ':memory:');
+        console.log(db.prepare('SELECT dash_engine() engine').get().engine);";
+    assert_eq!(done(host().args(["-e", no_file, driver])), "none\n");
+    assert!(!project.folder.path().join(":memory:").exists());
 }
 
 #[test]

@@ -41,6 +41,10 @@ fn a_database_is_opened_durably() {
 $db = new SQLite3('app ?#%.db');
 echo $db->querySingle('SELECT dash_engine()'), \"\\n\";";
     assert_eq!(done(&mut php(by_default, &[])), "wal\n");
+    let no_file = "require 'sqlite-dash/sqlite_dash.php';
+echo SqliteDash\\open(':memory:')->query('SELECT dash_engine()')->fetchColumn();";
+    assert_eq!(done(&mut php(no_file, &[])), "none");
+    assert!(!folder.join(":memory:").exists());
     let by_hand = format!("(new SQLite3(':memory:'))->loadExtension('libdash.so');\n{OPENS}");
     assert_eq!(done(&mut php(&by_hand, &[])), "wal full\n");
     fs::write(folder.join("sqlite-dash/version.php"), "<?php return '9.9.9';").expect("a file");

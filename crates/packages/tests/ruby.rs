@@ -82,6 +82,9 @@ fn a_database_is_opened_durably() {
     assert_eq!(killed(&mut ruby(&made, &["opens.rb", "dies"])), "wal full\n");
     assert_eq!(done(&mut ruby(&made, &["opens.rb"])), "wal full\n");
     assert_eq!(stock(made.folder.path(), "app ?#%.db", "SELECT count(*) FROM t"), "2\n");
+    let no_file = "p SqliteDash.open(':memory:').get_first_value('SELECT dash_engine()')";
+    assert_eq!(done(&mut ruby(&made, &["-r", "sqlite-dash", "-e", no_file])), "\"none\"\n");
+    assert!(!made.folder.path().join(":memory:").exists());
 }
 
 #[test]

@@ -32,9 +32,12 @@ module SqliteDash
     scratch&.close
   end
 
-  # Opens a file through dash, durably. The options are SQLite3::Database's.
+  # Opens a file through dash, durably; ":memory:" and "", which are none, without dash. The options
+  # are SQLite3::Database's.
   def self.open(path, **options)
     load
+    return SQLite3::Database.new(path, **options) if [":memory:", ""].include?(path)
+
     name = File.expand_path(path).gsub(/[%?#]/) { |char| format("%%%02X", char.ord) }
     db = SQLite3::Database.new("file:#{name}?vfs=dash", **options)
     db.busy_timeout = 30_000
