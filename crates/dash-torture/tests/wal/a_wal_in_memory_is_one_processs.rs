@@ -350,7 +350,8 @@ pub(crate) fn nobody_leaves_it_behind() {
 pub(crate) fn and_a_full_disk_takes_no_commit() {
     for spare in 0..24 {
         let (tale, db) = Tale::begun_alone();
-        let files = ["", "-shm", "-dash", "-dashlog"];
+        let note = "-journal/open-this-database-through-dash-first.txt";
+        let files = ["", "-shm", "-dash", "-dashlog", note];
         let used = files.iter().map(|file| size(&tale, file).next_multiple_of(BLOCK));
         let used = used.sum::<usize>() + IN_MEMORY;
         tale.machine.set_capacity(Some((used + spare * BLOCK) as u64));
