@@ -264,6 +264,11 @@ fn a_database_that_is_written_anew_is_no_more_open_than_the_old_one() {
 /// A user who may rename files there put one of his, open to all, under the database's name.
 #[test]
 fn nor_as_open_as_what_has_the_name_meanwhile() {
+    // On a busy machine it comes too late now and then.
+    assert!((0..50).any(|_| his_file_is_put_there_in_time()), "it came too late each time");
+}
+
+fn his_file_is_put_there_in_time() -> bool {
     let home = both_torn();
     let allow = |name: &str, bits| {
         fs::set_permissions(home.file(name), fs::Permissions::from_mode(bits)).unwrap();
@@ -286,8 +291,9 @@ fn nor_as_open_as_what_has_the_name_meanwhile() {
         home.dash(&["recover", "app.db", "--yes", "--keep", "database"]);
         ends.store(true, std::sync::atomic::Ordering::SeqCst);
     });
-    assert!(!home.file("his").exists(), "it came too late");
-    assert_eq!(fs::metadata(home.db()).unwrap().mode() & 0o777, 0o600);
+    let is_put_there = !home.file("his").exists();
+    assert!(!is_put_there || fs::metadata(home.db()).unwrap().mode() & 0o777 == 0o600);
+    is_put_there
 }
 
 /// Whoever may make files beside a database had root write one elsewhere, through a link.
