@@ -13,6 +13,12 @@ use crate::sim::subject::{Claims, Sessions, Setup, SqliteFiles, Subject, WalMode
 use crate::variant::Variant;
 use shared::{ALONE, ELSEWHERE, FOLDER, MEMORY};
 
+/// Whether a folder, with or without a note in it, has the journal's name.
+fn has_fence(machine: &Machine, path: &str) -> bool {
+    let journal = format!("{path}-journal");
+    machine.exists(&journal) && machine.file_view(&journal).is_none()
+}
+
 /// What is in a name fence.
 const NOTE: &str = "open-this-database-through-dash-first.txt";
 
@@ -102,19 +108,20 @@ impl Subject for Simulation {
 
     fn stock_refuses(&self, machine: &Machine, path: &str) -> Option<&'static str> {
         // A directory in the journal's place: "disk I/O error", nothing touched.
-        let journal = format!("{path}-journal");
-        let is_folder = machine.exists(&journal) && machine.file_view(&journal).is_none();
         // On btrfs an empty one has no length, and older versions of SQLite don't see it.
-        let is_seen = is_folder && machine.exists(format!("{journal}/{NOTE}"));
+        let is_seen = has_fence(machine, path) && machine.exists(format!("{path}-journal/{NOTE}"));
         is_seen.then_some("the name fence stands")
     }
 
     fn check_at_rest(&self, machine: &Machine, path: &str, _: &[u64]) -> Result<(), String> {
-        for ending in ["-dash", "-dash-new", "-dash-fence", "-journal"] {
+        for ending in ["-dash", "-dash-new", "-dash-fence"] {
             if machine.exists(format!("{path}{ending}")) {
                 return Err(format!("{path}{ending} is left behind"));
             }
         }
-        Ok(())
+        match has_fence(machine, path) {
+            true => Err("the name fence is left behind".to_owned()),
+            false => Ok(()),
+        }
     }
 }
