@@ -145,8 +145,7 @@ fn whoever_was_killed_with_whatever_umask() {
     for parameters in ["", "&journal_mode=wal", "&journal_mode=statement"] {
         for (folder_bits, bits, killed) in cases {
             let (_folder, path) = made(folder_bits, bits, GROUP);
-            // Left of an older dash, too.
-            let left = beside(&path, "-dash-fence");
+            let left = beside(&path, "-dash-fence"); // Of an older dash, too.
             fs::create_dir(&left).unwrap();
             fs::set_permissions(&left, fs::Permissions::from_mode(0o700)).unwrap();
             let mut job =
@@ -176,11 +175,10 @@ fn whoever_was_killed_with_whatever_umask() {
                 next.kill();
                 assert!(fence.is_dir(), "{parameters}");
             }
-            let last = Session::dash(&path, Part { parameters, ..owner }).unwrap();
-            last.close();
-            assert!(!fence.exists(), "{parameters}");
+            Session::dash(&path, Part { parameters, ..owner }).unwrap().close();
             // Nobody else may empty a member's fence: it stays for the next session.
-            assert!(killed.user.is_some() || !left.exists(), "{parameters}");
+            let is_gone = killed.user.is_some() || !left.exists();
+            assert!(!fence.exists() && is_gone, "{parameters}");
         }
     }
 }

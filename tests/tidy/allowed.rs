@@ -77,7 +77,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-storage", 4_627),
     ("dash-terminal", 878),
     ("dash-testing", 922),
-    ("dash-torture", 24_253),
+    ("dash-torture", 24_260),
     ("dash-wal", 13_259),
     ("libdash", 6),
     ("packages", 1_368),

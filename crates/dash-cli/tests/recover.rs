@@ -270,14 +270,10 @@ fn nor_as_open_as_what_has_the_name_meanwhile() {
 
 fn his_file_is_put_there_in_time() -> bool {
     let home = both_torn();
-    let allow = |name: &str, bits| {
-        fs::set_permissions(home.file(name), fs::Permissions::from_mode(bits)).unwrap();
-    };
-    allow("", 0o777);
-    allow("app.db", 0o600);
-    allow("app.db-shadow", 0o600);
     fs::write(home.file("his"), "").unwrap();
-    allow("his", 0o666);
+    for (name, bits) in [("", 0o777), ("app.db", 0o600), ("app.db-shadow", 0o600), ("his", 0o666)] {
+        fs::set_permissions(home.file(name), fs::Permissions::from_mode(bits)).unwrap();
+    }
     let ends = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
