@@ -1,6 +1,6 @@
-//! The note in a name fence, which says what to do. It also gives the folder a length: an empty one
-//! has none on btrfs, and SQLite before 3.31 doesn't see such a folder. Earlier builds of dash left
-//! none.
+//! The note in a name fence, where an empty folder has no length, as on btrfs: SQLite before 3.31
+//! doesn't see such a folder. It says what to do. Elsewhere there is none: it would cost a flush,
+//! and nobody but its maker may remove it.
 
 use crate::error::{Context, Operation, Result};
 use dash_storage::{Directory, File, OpenMode};
@@ -21,9 +21,9 @@ pub fn remove_folder<D: Directory>(directory: &D, name: &OsStr) -> io::Result<()
     directory.remove_directory(name)
 }
 
-/// Puts it into the folder `name`, if there is none; `flushes`: its bytes are durable then. In a
-/// folder of somebody else's none can be made, and that is a fence all the same. On a full disk the
-/// name says enough, and a fence that need not be durable does without that, too.
+/// Puts it into the folder `name`, if that has no length; `flushes`: its bytes are durable then. In
+/// a folder of somebody else's none can be made, and that is a fence all the same. On a full disk
+/// the name says enough, and a fence that need not be durable does without that, too.
 pub(crate) fn put<D: Directory>(
     directory: &D,
     name: &OsStr,
@@ -31,6 +31,9 @@ pub(crate) fn put<D: Directory>(
     flushes: bool,
 ) -> Result<()> {
     let shown = format!("{}/{NAME}", name.to_string_lossy());
+    if directory.metadata(name).during(Operation::Stat, &shown)?.is_none_or(|it| it.len > 0) {
+        return Ok(());
+    }
     let mode = OpenMode::CreateNew { permissions: 0o644 };
     let folder = directory.open_directory(name);
     let note = match folder.and_then(|folder| folder.open(NAME.as_ref(), mode)) {

@@ -8,7 +8,7 @@ use crate::code::Code;
 use crate::mutex_api::Mutexes;
 use crate::statement_api::StatementApi;
 use crate::sys::backup::{Backup, BackupInit, ProgressHandler};
-use crate::sys::statement::{DropModules, PrepareV2, RawStatement};
+use crate::sys::statement::{DropModules, NextStatement, PrepareV2, RawStatement};
 use crate::sys::{
     ApiRoutines, CompileOptionGet, CompileOptionUsed, Connection, Context, CreateFunction, DbName,
     Destructor, EntryPoint, Exec, Module, RawValue, RawVfs, SourceId, TxnState,
@@ -126,6 +126,7 @@ routines! {
     free: unsafe extern "C" fn(*mut c_void),
     log: unsafe extern "C" fn(c_int, *const c_char, ...),
     mprintf: Mprintf,
+    next_stmt: NextStatement,
     prepare_v2: PrepareV2,
     result_blob64: unsafe extern "C" fn(*mut Context, *const c_void, u64, Option<Destructor>),
     result_double: unsafe extern "C" fn(*mut Context, f64),
@@ -137,6 +138,7 @@ routines! {
         *mut Context, *const c_char, u64, Option<Destructor>, c_uchar,
     ),
     step: unsafe extern "C" fn(*mut RawStatement) -> c_int,
+    stmt_busy: unsafe extern "C" fn(*mut RawStatement) -> c_int,
     uri_key: unsafe extern "C" fn(*const c_char, c_int) -> *const c_char,
     uri_parameter: unsafe extern "C" fn(*const c_char, *const c_char) -> *const c_char,
     user_data: unsafe extern "C" fn(*mut Context) -> *mut c_void,
@@ -304,6 +306,7 @@ mod tests {
             free is sqlite3_free,
             log is sqlite3_log,
             mprintf is sqlite3_mprintf,
+            next_stmt is sqlite3_next_stmt,
             open_v2 is sqlite3_open_v2,
             prepare_v2 is sqlite3_prepare_v2,
             result_blob64 is sqlite3_result_blob64,
@@ -314,6 +317,7 @@ mod tests {
             result_null is sqlite3_result_null,
             result_text64 is sqlite3_result_text64,
             step is sqlite3_step,
+            stmt_busy is sqlite3_stmt_busy,
             uri_key is sqlite3_uri_key,
             uri_parameter is sqlite3_uri_parameter,
             user_data is sqlite3_user_data,

@@ -12,6 +12,7 @@ use crate::name::path;
 use crate::op;
 use crate::rows::{Texts, keep, keep_all};
 use crate::slot::Slot;
+use crate::statement_api::runs;
 use crate::sys::{Connection, RawFile};
 use core::ffi::{CStr, c_int, c_void};
 use core::marker::PhantomData;
@@ -192,11 +193,13 @@ impl ConnectionRef<'_> {
         self.run("SELECT 1")
     }
 
-    /// Whether `sqlite3_interrupt` was called for what runs. An SQLite before 3.41 can't tell: not.
+    /// Whether `sqlite3_interrupt` was called for a statement that runs: where none does, as in a
+    /// step of a backup, the call means nothing. An SQLite before 3.41 can't tell: not.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
+        let (api, db) = (self.slot.api, self.as_ptr());
         // SAFETY: an open connection that this thread holds.
-        self.slot.api.is_interrupted.is_some_and(|is| unsafe { is(self.as_ptr()) } != 0)
+        api.is_interrupted.is_some_and(|is| unsafe { is(db) != 0 && runs(api, db) })
     }
 
     /// Runs statements on it.

@@ -1,6 +1,7 @@
 //! The routines of SQLite by which statements and their values are seen. An SQLite can be built
 //! without some (`SQLITE_OMIT_TRACE`, `SQLITE_OMIT_DEPRECATED`); then none of them is used.
 
+use crate::api::Api;
 use crate::sys::statement::{
     BindBlob64, BindDouble, BindInt64, BindNull, BindText64, BindZeroblob64, ColumnBytes,
     ColumnInt, DbConfig, DbStatus, Limit, NextStatement, OfStatement, PrepareV2, RawStatement,
@@ -106,6 +107,23 @@ impl StatementApi {
             if unsafe { (self.stmt_busy)(statement) } != 0 {
                 show(statement);
             }
+        }
+    }
+}
+
+/// Whether a statement of a connection runs.
+///
+/// # Safety
+///
+/// The connection is open, and this thread has it locked.
+pub(crate) unsafe fn runs(api: &Api, db: *mut Connection) -> bool {
+    let mut statement = null_mut();
+    loop {
+        // SAFETY: an open connection, and null or the statement that came before.
+        statement = unsafe { (api.next_stmt)(db, statement) };
+        // SAFETY: a live statement of this connection.
+        if statement.is_null() || unsafe { (api.stmt_busy)(statement) } != 0 {
+            return !statement.is_null();
         }
     }
 }

@@ -56,7 +56,6 @@ dash_engine::mutations! {
     AbsentBelieved = "a log without a -wal is discarded, whatever the database holds",
     UnsharedBelieved = "a log without a -wal is discarded, though the database has no page as in its last image",
     LostTakenForDeleted = "a -wal whose blocks the file system has lost is taken for a deleted one",
-    LongerLost = "the log is taken for all of a -wal that was longer, and has lost its blocks",
     SessionBeginsElsewhere = "a session's first record goes elsewhere than the head of the log at rest says",
     FirstRecordNotFlushed = "a record is written behind a session's first one that no flush has made durable",
     RecoversBesideExclusive = "recovery takes no lock of the database's file",

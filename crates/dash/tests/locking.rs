@@ -21,6 +21,31 @@ fn a_second_writer_gets_busy_and_waits_its_busy_timeout() {
     b.execute_batch("BEGIN IMMEDIATE; COMMIT").expect("free now");
 }
 
+/// Where no statement runs an interrupt means nothing, and SQLite keeps its mark: a step of a backup
+/// that meets a lock would be its last.
+#[test]
+fn an_idle_interrupt_ends_no_later_wait() {
+    for mode in ["shadow", "wal", "delete"] {
+        let folder = Folder::new();
+        let (holder, mut to) = (folder.open("app.db"), folder.open("app.db"));
+        holder
+            .execute_batch(&format!("PRAGMA journal_mode={mode}; CREATE TABLE t(x)"))
+            .expect(mode);
+        let from = folder.open("other.db");
+        from.execute_batch("CREATE TABLE t(x)").expect(mode);
+        holder.execute_batch("BEGIN IMMEDIATE").expect(mode);
+        to.busy_timeout(Duration::ZERO).expect("sets");
+        to.get_interrupt_handle().interrupt();
+        let backup = rusqlite::backup::Backup::new(&from, &mut to).expect("begins");
+        assert_ne!(
+            backup.step(-1).map_err(|error| error.sqlite_error_code()),
+            Err(Some(ErrorCode::OperationInterrupted)),
+            "{mode}"
+        );
+        holder.execute_batch("COMMIT").expect(mode);
+    }
+}
+
 /// In SQLite's busy handler an interrupt is not heard: it sleeps, and asks for the lock again.
 #[test]
 fn an_interrupt_ends_a_wait_for_a_lock() {

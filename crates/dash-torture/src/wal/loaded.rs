@@ -91,16 +91,9 @@ impl Loaded for Files {
         false
     }
 
-    // In the log, if that has each frame that `-wal` can have had, by its length.
-    fn has_copy_of(&self, ending: &str, database: &Path) -> bool {
-        let Ok(seen) = dash_wal::inspect(&Real, database) else { return false };
-        let page = seen.database.and_then(|found| found.header?.page_size).unwrap_or_default();
-        let (Some(wal), Some(Ok(log))) = (seen.wal, seen.log) else { return false };
-        let has_all = log.chain.is_some_and(|chain| {
-            let end = 32 + u64::from(chain.frames) * u64::from(24 + page);
-            chain.first_frame <= 1 && chain.carried == 0 && wal.len <= end
-        });
-        ending == "-wal" && seen.fence && has_all
+    // The log may have all of a lost `-wal`; only a person can tell, so it is refused.
+    fn has_copy_of(&self, _ending: &str, _database: &Path) -> bool {
+        false
     }
 
     // As stock SQLite, which needs shared memory beside a database in WAL mode.

@@ -38,7 +38,7 @@ mod a_normal_commit_is_durable_with_the_next_checkpoint;
 mod a_process_that_is_killed_takes_nobody_along;
 mod a_stopped_leader_stops_nobody;
 mod a_wal_in_memory_is_one_processs;
-mod a_wal_that_lost_its_blocks_is_made_of_the_log;
+mod a_wal_that_lost_its_blocks_is_missed;
 mod a_writer_that_dies_leaves_no_frame_without_checksum;
 mod before_the_first_record_all_names_are_durable;
 mod entering_and_leaving_the_mode_loses_nothing;
@@ -77,7 +77,7 @@ use a_lost_log_is_noticed as lost;
 use a_normal_commit_is_durable_with_the_next_checkpoint as normal;
 use a_stopped_leader_stops_nobody as stopped;
 use a_wal_in_memory_is_one_processs as alone;
-use a_wal_that_lost_its_blocks_is_made_of_the_log as blocks;
+use a_wal_that_lost_its_blocks_is_missed as blocks;
 use a_writer_that_dies_leaves_no_frame_without_checksum as unsummed;
 use before_the_first_record_all_names_are_durable as names;
 use statements_carry_commits as carry;
@@ -176,8 +176,7 @@ const TOLD: &[Told] = &[
     (Mutation::CheckpointTaken, &[absent::once_what_it_held_is_durable]),
     (Mutation::AbsentBelieved, &[absent::unless_the_database_lacks_what_it_says]),
     (Mutation::UnsharedBelieved, &[absent::nor_where_rows_were_changed]),
-    (Mutation::LostTakenForDeleted, &[blocks::where_that_has_each_frame]),
-    (Mutation::LongerLost, &[blocks::unless_it_was_longer]),
+    (Mutation::LostTakenForDeleted, &[blocks::where_the_log_has_each_frame]),
     (Mutation::StoppedBelieved, &[stopped::who_commits]),
     (Mutation::RecoversBesideExclusive, &[survivor::while_it_has_the_database_for_itself]),
     (Mutation::SessionBeginsElsewhere, &[at_rest::after_flushes_that_failed_too]),

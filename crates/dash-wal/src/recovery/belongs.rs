@@ -7,9 +7,9 @@
 //! that they know (WAL-18).
 
 use super::look::{Chain, Log, Look};
-use super::rows::{Boot, Database, Lost, WalIs};
+use super::rows::{Boot, Database, WalIs};
 use crate::context::{RecordContext, page_of};
-use crate::frames::{Prefix, WalHeader, frame_offset, walk};
+use crate::frames::{Prefix, WalHeader, walk};
 use crate::logged::Frames;
 use crate::mutation::{Mutation, broken};
 use crate::stamp::Stamp;
@@ -40,30 +40,24 @@ struct Held {
 }
 
 impl<S: Storage> Look<'_, S> {
-    /// Whether the file system has lost what a `-wal` without a header held: a file system without
-    /// a journal may lose durable blocks of a file that grows. The log must be of this very file,
-    /// in a state that it knows (WAL-18).
-    pub(super) fn lost_blocks(
+    /// What the database is to a log whose `-wal` has bytes and no header. That was durable before
+    /// the first record, so the file system has lost it, as one without a journal may where a file
+    /// grows; and commits with it that nothing else tells of. `otherwise`: as if it was deleted.
+    pub(super) fn beside_lost_blocks(
         &self,
         log: &Log<S::File>,
         chain: &Chain,
-        wal: &S::File,
-    ) -> Result<Option<Lost>> {
-        let len = wal.metadata().during(Operation::Stat, self.names.shown_wal())?.len;
-        let is_known = len > 0
-            && chain.generation.stamp.is_known()
-            && self.is_elsewhere(log) == Some(false)
-            && self.is_known(log, chain, None)?;
-        if !is_known || broken(Mutation::LostTakenForDeleted) {
-            return Ok(None);
-        }
-        let page = page_of(&chain.generation.header);
-        let is_whole = chain.first_frame <= 1 && chain.has_frames && !chain.carries;
-        let is_longer = frame_offset(chain.last_frame.saturating_add(1), page) < len;
-        Ok(Some(match is_whole && (!is_longer || broken(Mutation::LongerLost)) {
-            true => Lost::Logged,
-            false => Lost::Unknown,
-        }))
+        otherwise: Database,
+    ) -> Result<Database> {
+        let is_own = || -> Result<bool> {
+            Ok(chain.generation.stamp.is_known()
+                && self.is_elsewhere(log) == Some(false)
+                && self.is_known(log, chain, None)?)
+        };
+        Ok(match otherwise == Database::Another && !is_own()? {
+            true => Database::Another,
+            false => Database::LacksImages,
+        })
     }
 
     /// Whether the log is another file's, by inode numbers. `None`: it doesn't say whose.
@@ -85,10 +79,6 @@ impl<S: Storage> Look<'_, S> {
         boot: Boot,
     ) -> Result<Database> {
         let Some(chain) = &log.chain else { return Ok(Database::Complete) };
-        // A blank one is looked at already (`lost_blocks`).
-        if wal_is == WalIs::Blank {
-            return Ok(Database::Complete);
-        }
         if matches!(wal_is, WalIs::Same | WalIs::Older) {
             let wal = wal.filter(|_| wal_is == WalIs::Same);
             let known = broken(Mutation::AnotherTaken) || self.is_known(log, chain, wal)?;

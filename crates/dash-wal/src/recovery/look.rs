@@ -1,7 +1,7 @@
 //! What recovery looks at: the log, `-wal`'s header, the pages of the database. Nothing is changed,
 //! so [`crate::inspect`] looks at the same.
 
-use super::rows::{Boot, Database, LogSays, Lost, Situation, WalIs};
+use super::rows::{Boot, Database, LogSays, Situation, WalIs};
 use crate::context::{
     Generation, HeadContext, RecordContext, Relation, WAL_HEADER, page_of, salts_of,
 };
@@ -183,24 +183,26 @@ impl<S: Storage> Look<'_, S> {
         if log.is_wiped() && !broken(Mutation::WipedLogTaken) {
             return self.without_log(fence, wal, boot);
         }
-        let relation = self.relation(log.generation(), wal)?;
-        // The header was durable before the first record, so it was cut to nothing since, which is
-        // a deletion by another name; or the file system has lost it.
-        let lost = match (&log.chain, wal, relation) {
-            (Some(chain), Some(wal), WalIs::Blank) => self.lost_blocks(log, chain, wal)?,
-            _ => None,
+        let wal_is = match self.relation(log.generation(), wal)? {
+            // The header was durable before the first record, so it was cut to nothing since, which
+            // is a deletion by another name; or the file system has lost it.
+            WalIs::Blank if log.chain.is_some() => WalIs::Absent,
+            wal_is => wal_is,
         };
-        let wal_is = match relation {
-            WalIs::Blank if log.chain.is_some() && lost != Some(Lost::Logged) => WalIs::Absent,
-            relation => relation,
-        };
+        let lost =
+            wal.filter(|_| wal_is == WalIs::Absent && !broken(Mutation::LostTakenForDeleted));
+        let lost = lost.map(File::metadata).transpose();
+        let lost = lost.during(Operation::Stat, self.names.shown_wal())?;
         let reaches = match (&log.chain, wal, wal_is) {
             (Some(chain), Some(wal), WalIs::Same) => self.prefix_reaches(wal, chain.first_frame)?,
             _ => true,
         };
-        let database = match (lost, self.database(log, wal, wal_is, boot)?) {
-            (Some(_), Database::Another) => Database::LacksImages,
-            (_, database) => database,
+        let database = self.database(log, wal, wal_is, boot)?;
+        let database = match &log.chain {
+            Some(chain) if lost.is_some_and(|found| found.len > 0) => {
+                self.beside_lost_blocks(log, chain, database)?
+            }
+            _ => database,
         };
         Ok(Situation { log: log.says(), wal: wal_is, database, reaches })
     }

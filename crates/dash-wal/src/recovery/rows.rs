@@ -32,21 +32,12 @@ pub enum WalIs {
     Absent,
     /// Its header is of a generation before.
     Older,
-    /// It has no header. Where the log has records, these have all of it ([`Lost::Logged`]).
+    /// It has no header.
     Blank,
     /// Its header is that generation's.
     Same,
     /// Its header is of a generation since, or not of dash's.
     Newer,
-}
-
-/// A `-wal` that was neither deleted nor cut to nothing, and has no header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lost {
-    /// The log has each frame that it can have had, by its length.
-    Logged,
-    /// Some may have been there alone.
-    Unknown,
 }
 
 /// What the database holds.
@@ -179,23 +170,23 @@ fn rows() -> [Row; 12] {
         .of(Database::Another),
         row(
             chain,
-            &[W::Absent],
+            &[W::Absent, W::Blank],
             A::RefuseAbsent,
             "-wal was removed by hand: a deletion by SQLite comes after a complete checkpoint, which only statements don't tell",
         )
         .of(Database::LacksImages),
         row(
             chain,
-            &[W::Absent],
+            &[W::Absent, W::Blank],
             A::Discard,
             "a stock program that had survived, or a close that was cut off, checkpointed everything and deleted -wal",
         ),
         row(frames, &[W::Same], A::RefuseGap, "-wal was cut, or replaced by another one").cut(),
         row(
             chain,
-            &[W::Same, W::Blank],
+            &[W::Same],
             A::Replay,
-            "the power was lost, and maybe all blocks of -wal; or all processes were killed; then there is mostly nothing to write",
+            "the power was lost, or all processes were killed; then there is mostly nothing to write",
         ),
         row(
             |log| log == LogSays::Generation,
@@ -260,9 +251,10 @@ mod tests {
                 (LogSays::Void, WalIs::Older | WalIs::Same | WalIs::Blank) => Action::Blank,
                 (LogSays::Void, _) => Action::Leave,
                 _ if database == Database::Another => Action::RefuseAnother,
-                (_, WalIs::Blank) => Action::Replay,
-                (_, WalIs::Absent) if database == Database::LacksImages => Action::RefuseAbsent,
-                (_, WalIs::Absent) => Action::Discard,
+                (_, WalIs::Absent | WalIs::Blank) if database == Database::LacksImages => {
+                    Action::RefuseAbsent
+                }
+                (_, WalIs::Absent | WalIs::Blank) => Action::Discard,
                 (LogSays::Frames, WalIs::Same) if !reaches => Action::RefuseGap,
                 (_, WalIs::Same) => Action::Replay,
                 (LogSays::Frames, WalIs::Older) => Action::RefuseAnother,
