@@ -67,7 +67,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-bench", 5_385),
     ("dash-cli", 7_624),
     ("dash-engine", 2_623),
-    ("dash-ffi", 8_631),
+    ("dash-ffi", 8_638),
     ("dash-lab", 5_228),
     ("dash-log", 5_278),
     ("dash-replay", 1_446),

@@ -198,8 +198,9 @@ impl ConnectionRef<'_> {
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         let (api, db) = (self.slot.api, self.as_ptr());
+        let statements = (api.next_stmt, api.stmt_busy);
         // SAFETY: an open connection that this thread holds.
-        api.is_interrupted.is_some_and(|is| unsafe { is(db) != 0 && runs(api, db) })
+        api.is_interrupted.is_some_and(|is| unsafe { is(db) != 0 && runs(statements, db) })
     }
 
     /// Runs statements on it.

@@ -1,7 +1,6 @@
 //! The routines of SQLite by which statements and their values are seen. An SQLite can be built
 //! without some (`SQLITE_OMIT_TRACE`, `SQLITE_OMIT_DEPRECATED`); then none of them is used.
 
-use crate::api::Api;
 use crate::sys::statement::{
     BindBlob64, BindDouble, BindInt64, BindNull, BindText64, BindZeroblob64, ColumnBytes,
     ColumnInt, DbConfig, DbStatus, Limit, NextStatement, OfStatement, PrepareV2, RawStatement,
@@ -11,6 +10,9 @@ use crate::sys::{ApiRoutines, Connection, RawValue};
 use core::ffi::{c_char, c_int, c_uint};
 use core::mem::offset_of;
 use core::ptr::null_mut;
+
+/// `sqlite3_stmt_busy`.
+type StatementBusy = unsafe extern "C" fn(*mut RawStatement) -> c_int;
 
 macro_rules! routines {
     ($($name:ident: $signature:ty,)*) => {
@@ -69,7 +71,7 @@ routines! {
     set_authorizer: SetAuthorizer,
     sql: unsafe extern "C" fn(*mut RawStatement) -> *const c_char,
     step: unsafe extern "C" fn(*mut RawStatement) -> c_int,
-    stmt_busy: unsafe extern "C" fn(*mut RawStatement) -> c_int,
+    stmt_busy: StatementBusy,
     stmt_readonly: unsafe extern "C" fn(*mut RawStatement) -> c_int,
     stmt_status: unsafe extern "C" fn(*mut RawStatement, c_int, c_int) -> c_int,
     total_changes: unsafe extern "C" fn(*mut Connection) -> c_int,
@@ -111,18 +113,22 @@ impl StatementApi {
     }
 }
 
-/// Whether a statement of a connection runs.
+/// Whether a statement of a connection runs, by its SQLite's `sqlite3_next_stmt` and
+/// `sqlite3_stmt_busy`.
 ///
 /// # Safety
 ///
 /// The connection is open, and this thread has it locked.
-pub(crate) unsafe fn runs(api: &Api, db: *mut Connection) -> bool {
+pub(crate) unsafe fn runs(
+    (next, is_busy): (NextStatement, StatementBusy),
+    db: *mut Connection,
+) -> bool {
     let mut statement = null_mut();
     loop {
         // SAFETY: an open connection, and null or the statement that came before.
-        statement = unsafe { (api.next_stmt)(db, statement) };
+        statement = unsafe { next(db, statement) };
         // SAFETY: a live statement of this connection.
-        if statement.is_null() || unsafe { (api.stmt_busy)(statement) } != 0 {
+        if statement.is_null() || unsafe { is_busy(statement) } != 0 {
             return !statement.is_null();
         }
     }

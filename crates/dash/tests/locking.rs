@@ -21,8 +21,8 @@ fn a_second_writer_gets_busy_and_waits_its_busy_timeout() {
     b.execute_batch("BEGIN IMMEDIATE; COMMIT").expect("free now");
 }
 
-/// Where no statement runs an interrupt means nothing, and SQLite keeps its mark: a step of a backup
-/// that meets a lock would be its last.
+/// Where no statement runs an interrupt means nothing, and SQLite keeps its mark: a step of a
+/// backup that meets a lock would be its last.
 #[test]
 fn an_idle_interrupt_ends_no_later_wait() {
     for mode in ["shadow", "wal", "delete"] {

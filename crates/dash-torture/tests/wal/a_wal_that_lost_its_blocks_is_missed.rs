@@ -1,6 +1,6 @@
 //! WAL-16: a file system without a journal may lose durable blocks of a file that grows. A `-wal`
-//! that lost its header and all else so, and kept its length, was not deleted: commits may have been
-//! there alone, of dash's or of a stock program that went on.
+//! that lost its header and all else so, and kept its length, was not deleted: commits may have
+//! been there alone, of dash's or of a stock program that went on.
 
 use dash_simulated::{Everything, Machine};
 
