@@ -295,9 +295,13 @@ impl Unfinished {
         self.to.path.with_file_name(&self.to.unfinished)
     }
 
-    /// An error of it that says what was being done.
+    /// An error of it that says what was being done. Another backup that began at that moment may
+    /// have removed it.
     pub fn failed(&self, what: &str, error: &io::Error) -> Error {
-        self.to.failed(what, error)
+        match error.kind() {
+            io::ErrorKind::NotFound => self.to.is_under_way(),
+            _ => self.to.failed(what, error),
+        }
     }
 
     /// It by its name. Who may rename in that folder can have put another file there.
