@@ -12,7 +12,7 @@ use crate::name::path;
 use crate::op;
 use crate::rows::{Texts, keep, keep_all};
 use crate::slot::Slot;
-use crate::statement_api::runs;
+use crate::statement_api::next_busy;
 use crate::sys::{Connection, RawFile};
 use core::ffi::{CStr, c_int, c_void};
 use core::marker::PhantomData;
@@ -198,9 +198,11 @@ impl ConnectionRef<'_> {
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         let (api, db) = (self.slot.api, self.as_ptr());
-        let statements = (api.next_stmt, api.stmt_busy);
+        let routines = (api.next_stmt, api.stmt_busy);
         // SAFETY: an open connection that this thread holds.
-        api.is_interrupted.is_some_and(|is| unsafe { is(db) != 0 && runs(statements, db) })
+        let runs = || unsafe { !next_busy(routines, db, core::ptr::null_mut()).is_null() };
+        // SAFETY: as above.
+        api.is_interrupted.is_some_and(|is| unsafe { is(db) } != 0) && runs()
     }
 
     /// Runs statements on it.

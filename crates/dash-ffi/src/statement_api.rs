@@ -97,39 +97,34 @@ impl StatementApi {
     ///
     /// The connection is open, and this thread has it locked; no statement goes meanwhile.
     pub(crate) unsafe fn busy(&self, db: *mut Connection, show: &mut dyn FnMut(*mut RawStatement)) {
-        let mut statement = null_mut();
-        loop {
-            // SAFETY: an open connection, and null or the statement that came before, which is
-            // still there.
-            statement = unsafe { (self.next_stmt)(db, statement) };
-            if statement.is_null() {
-                return;
-            }
-            // SAFETY: a live statement of this connection.
-            if unsafe { (self.stmt_busy)(statement) } != 0 {
-                show(statement);
-            }
+        let routines = (self.next_stmt, self.stmt_busy);
+        // SAFETY: as the caller states.
+        let next = |statement| unsafe { next_busy(routines, db, statement) };
+        let mut statement = next(null_mut());
+        while !statement.is_null() {
+            show(statement);
+            statement = next(statement);
         }
     }
 }
 
-/// Whether a statement of a connection runs, by its SQLite's `sqlite3_next_stmt` and
-/// `sqlite3_stmt_busy`.
+/// The next statement of a connection that runs, or null, by its SQLite's `sqlite3_next_stmt` and
+/// `sqlite3_stmt_busy`; the first one behind null.
 ///
 /// # Safety
 ///
-/// The connection is open, and this thread has it locked.
-pub(crate) unsafe fn runs(
+/// The connection is open, and this thread has it locked; `statement` is null or one of it.
+pub(crate) unsafe fn next_busy(
     (next, is_busy): (NextStatement, StatementBusy),
     db: *mut Connection,
-) -> bool {
-    let mut statement = null_mut();
+    mut statement: *mut RawStatement,
+) -> *mut RawStatement {
     loop {
-        // SAFETY: an open connection, and null or the statement that came before.
+        // SAFETY: as the caller states, or the statement that came before, which is still there.
         statement = unsafe { next(db, statement) };
         // SAFETY: a live statement of this connection.
         if statement.is_null() || unsafe { is_busy(statement) } != 0 {
-            return !statement.is_null();
+            return statement;
         }
     }
 }
