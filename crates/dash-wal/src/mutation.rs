@@ -55,6 +55,7 @@ dash_engine::mutations! {
     CheckpointTaken = "recovery gives a log up for a checkpoint of stock SQLite that may not have flushed",
     AbsentBelieved = "a log without a -wal is discarded, whatever the database holds",
     UnsharedBelieved = "a log without a -wal is discarded, though the database has no page as in its last image",
+    UncopiedBelieved = "a log without a -wal is discarded, though no page of it was copied since",
     LostTakenForDeleted = "a -wal whose blocks the file system has lost is taken for a deleted one",
     SessionBeginsElsewhere = "a session's first record goes elsewhere than the head of the log at rest says",
     FirstRecordNotFlushed = "a record is written behind a session's first one that no flush has made durable",

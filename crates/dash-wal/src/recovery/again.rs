@@ -16,13 +16,16 @@ use std::sync::Arc;
 const STRIDE: u64 = 1 << 20;
 
 impl<S: Storage> Recovery<'_, S> {
-    /// Writes what a killed process left in the caches, so that a flush of it counts.
+    /// Writes what a killed process left in the caches, so that a flush of it counts. Not a log in
+    /// use whose `-wal` is gone: it is closed, durably, or refused as it is; and the time at which
+    /// it was written last says whether anybody has copied it since (WAL-16).
     pub(super) fn write_again(
         &self,
         log: Option<&Log<S::File>>,
         wal: Option<&S::File>,
     ) -> Result<()> {
-        if let Some(log) = log.filter(|_| !broken(Mutation::LogTrustedAfterKill)) {
+        let left = wal.is_none() && log.is_some_and(|log| log.chain.is_some());
+        if let Some(log) = log.filter(|_| !left && !broken(Mutation::LogTrustedAfterKill)) {
             log.write_again()?;
         }
         // Also without a log: a flush of it may have failed, after which the pages look clean.

@@ -31,6 +31,8 @@ struct Held {
     older: bool,
     /// A page as in its last image; or there is none to compare.
     shares: bool,
+    /// A page that is not as in its last image.
+    lacks: bool,
     /// A page as in its last image, which has another one before.
     newer: bool,
     /// The newest header that the log knows.
@@ -103,7 +105,8 @@ impl<S: Storage> Look<'_, S> {
         let held = self.held(log, chain)?;
         let found = Stamp::read(self.database, self.names.shown())?;
         // A stock program that went on may have made a page what it was before.
-        if absent && held.older && !held.newest.is_before(found) {
+        let not_newer = absent && !held.newest.is_before(found);
+        if not_newer && held.older {
             return Ok(Database::LacksImages);
         }
         // A stock program that had survived leaves the file where it is, and a header that is not
@@ -122,13 +125,23 @@ impl<S: Storage> Look<'_, S> {
         let another = (older || elsewhere && !held.shares) && !broken(Mutation::AnotherTaken);
         // A complete checkpoint leaves the last image of a page, unless a program went on that has
         // changed every page of the log since.
-        let unshared = absent && !held.shares && !held.newest.is_before(found);
-        let unshared = unshared && !broken(Mutation::UnsharedBelieved);
-        Ok(match (another, unshared) {
+        let unshared = not_newer && !held.shares && !broken(Mutation::UnsharedBelieved);
+        // A page may also be as in its last image because the commit left it as it was.
+        let uncopied = not_newer && held.lacks && boot == Boot::Same && self.is_as_before(log)?;
+        Ok(match (another, unshared || uncopied) {
             (true, _) => Database::Another,
             (false, true) => Database::LacksImages,
             (false, false) => Database::Complete,
         })
+    }
+
+    /// Whether nobody has written the database since the log was, as a checkpoint that copies a
+    /// page does, and a program that goes on. Of copied files the times tell nothing.
+    fn is_as_before(&self, log: &Log<S::File>) -> Result<bool> {
+        let database = self.database.metadata().during(Operation::Stat, self.names.shown())?;
+        let found = log.file.file().metadata().during(Operation::Stat, log.file.name())?;
+        let owns = log.scan.head.owner == database.id.inode && !broken(Mutation::UncopiedBelieved);
+        Ok(owns && database.written != 0 && database.written < found.written)
     }
 
     /// Whether the database has the pages that the last statements of the log have made.
@@ -243,6 +256,7 @@ impl<S: Storage> Look<'_, S> {
             // What the last commit has cut off is in no database.
             is_compared |= page <= pages;
             held.shares |= page <= pages && is_as_last;
+            held.lacks |= page <= pages && !is_as_last;
         }
         held.shares |= !is_compared;
         Ok(held)
