@@ -59,12 +59,38 @@ pub(crate) fn nor_where_it_is_shorter_than_that() {
 /// Nor where rows were changed, which leaves header and length as they are.
 #[test]
 pub(crate) fn nor_where_rows_were_changed() {
+    let (tale, db) = Tale::begun();
+    db.ok("INSERT INTO big VALUES ('a')");
+    db.checkpoint("TRUNCATE");
+    for to in ["b", "c", "d"] {
+        db.ok(&format!("UPDATE big SET v = '{to}'"));
+    }
+    db.kill();
+    remove(&tale.machine, "-wal");
+    let refused = tale.try_open().err().unwrap();
+    assert!(refused.contains("app.db-wal is missing"), "{refused}");
+    assert!(refused.contains("sqlite-dash recover"), "{refused}");
+}
+
+/// Nor where a commit wrote a page that it left as it was: that is as in its last image before
+/// anything was copied, and tells nothing.
+#[test]
+pub(crate) fn nor_where_a_page_was_written_as_it_was() {
     for power in [false, true] {
         let (tale, db) = Tale::begun();
-        db.ok("INSERT INTO big VALUES ('a')");
-        db.checkpoint("TRUNCATE");
-        for to in ["b", "c", "d"] {
-            db.ok(&format!("UPDATE big SET v = '{to}'"));
+        let row =
+            |letter: &str, number: u32| format!("'{letter}{number:03}' || hex(zeroblob(450))");
+        db.ok("CREATE TABLE long(id INTEGER PRIMARY KEY, v); CREATE INDEX by_long ON long(v)");
+        for number in 0..60 {
+            db.ok(&format!("INSERT INTO long VALUES ({number}, {})", row("a", number)));
+        }
+        db.checkpoint("RESTART");
+        for number in 0..30 {
+            db.ok(&format!("UPDATE long SET v = {} WHERE id = {number}", row("d", number)));
+        }
+        db.checkpoint("PASSIVE");
+        for number in 0..3 {
+            db.ok(&format!("UPDATE long SET v = {} WHERE id = {number}", row("e", number)));
         }
         db.kill();
         let tale = match power {
@@ -72,35 +98,10 @@ pub(crate) fn nor_where_rows_were_changed() {
             false => tale,
         };
         remove(&tale.machine, "-wal");
-        let refused = tale.try_open().err().unwrap();
-        assert!(refused.contains("app.db-wal is missing"), "{refused}");
-        assert!(refused.contains("sqlite-dash recover"), "{refused}");
-    }
-}
-
-/// Nor where a commit wrote a page that it left as it was: that is as in its last image before
-/// anything was copied, and tells nothing.
-#[test]
-pub(crate) fn nor_where_a_page_was_written_as_it_was() {
-    let (tale, db) = Tale::begun();
-    let row = |letter: &str, number: u32| format!("'{letter}{number:03}' || hex(zeroblob(450))");
-    db.ok("CREATE TABLE long(id INTEGER PRIMARY KEY, v); CREATE INDEX by_long ON long(v)");
-    for number in 0..60 {
-        db.ok(&format!("INSERT INTO long VALUES ({number}, {})", row("a", number)));
-    }
-    db.checkpoint("RESTART");
-    for number in 0..30 {
-        db.ok(&format!("UPDATE long SET v = {} WHERE id = {number}", row("d", number)));
-    }
-    db.checkpoint("PASSIVE");
-    for number in 0..3 {
-        db.ok(&format!("UPDATE long SET v = {} WHERE id = {number}", row("e", number)));
-    }
-    db.kill();
-    remove(&tale.machine, "-wal");
-    for _ in 0..2 {
-        let refused = tale.try_open().err().unwrap();
-        assert!(refused.contains("app.db-wal is missing"), "{refused}");
+        for _ in 0..2 {
+            let refused = tale.try_open().err().unwrap();
+            assert!(refused.contains("app.db-wal is missing"), "{refused}");
+        }
     }
 }
 

@@ -127,7 +127,7 @@ impl<S: Storage> Look<'_, S> {
         // changed every page of the log since.
         let unshared = not_newer && !held.shares && !broken(Mutation::UnsharedBelieved);
         // A page may also be as in its last image because the commit left it as it was.
-        let uncopied = not_newer && held.lacks && boot == Boot::Same && self.is_as_before(log)?;
+        let uncopied = not_newer && held.lacks && self.is_as_before(log)?;
         Ok(match (another, unshared || uncopied) {
             (true, _) => Database::Another,
             (false, true) => Database::LacksImages,
