@@ -63,7 +63,7 @@ pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 
 /// Lines of product source a crate may have: without tests, comments counted.
 pub(crate) const LINES: &[(&str, usize)] = &[
-    ("dash", 15_950),
+    ("dash", 16_019),
     ("dash-bench", 5_385),
     ("dash-cli", 7_624),
     ("dash-engine", 2_623),
@@ -77,8 +77,8 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-storage", 4_627),
     ("dash-terminal", 878),
     ("dash-testing", 922),
-    ("dash-torture", 24_260),
-    ("dash-wal", 13_259),
+    ("dash-torture", 24_267),
+    ("dash-wal", 13_750),
     ("libdash", 6),
     ("packages", 1_368),
 ];
@@ -94,7 +94,7 @@ pub(crate) const WORDS: &[(&str, usize)] = &[
     ("crates/dash-shadow/HISTORY.md", 2_902),
     ("crates/dash-statement/FORMAT.md", 1_440),
     ("crates/dash-torture/README.md", 3_853),
-    ("crates/dash-wal/FORMAT.md", 6_856),
+    ("crates/dash-wal/FORMAT.md", 7_133),
     ("crates/dash/BACKUPS.md", 1_450),
     ("crates/dash/EXTRAS.md", 2_494),
     ("crates/dash/GUARANTEES.md", 1_641),

@@ -15,6 +15,18 @@
 //! long as any connection of dash is there; among themselves those of dash are apart by the private
 //! bytes (WAL-17).
 //!
+//! With `dash_stock=write` it writes along ([`Index::let_writers_in`]):
+//!
+//! | slot | dash holds |
+//! |---|---|
+//! | WRITE | byte 1 of the coordination file, and then byte 120, as SQLite does |
+//! | CKPT, RECOVER | byte 5 or 6 there, and SQLite's shared; in a session of the log shared throughout |
+//! | READ | that byte, as SQLite does; 127 in a session shared throughout |
+//! | | byte 119 of `-shm`, which SQLite doesn't use, shared, for life |
+//!
+//! While a session lasts stock SQLite neither checkpoints, nor recovers the index, nor begins
+//! `-wal` anew: for that it needs all slots of readers, and nobody gets the last one ([`guard`]).
+//!
 //! Whoever gets the dead-man switch exclusively knows that nobody has the index, and empties it:
 //! what it holds may be from before a power loss.
 //!
@@ -22,6 +34,7 @@
 //! header that stock SQLite refuses.
 
 mod attach;
+mod guard;
 mod header;
 mod inherited;
 mod locking;
@@ -55,6 +68,9 @@ const _: () = assert!(WORDS as u64 * 8 == REGION);
 /// The bytes of WRITE, CKPT and RECOVER in `-shm`.
 const STOCK: Range<u64> = BASE..BASE + 3;
 
+/// A byte of `-shm` that SQLite doesn't use: a connection of dash is attached that lets writers in.
+const ATTACHED: Range<u64> = BASE - 1..BASE;
+
 /// UNIX_SHM_DMS.
 const DEAD_MAN_SWITCH: Range<u64> = 128..129;
 
@@ -63,6 +79,17 @@ const ATTEMPTS: usize = 50;
 
 /// The time between two of them: those are a few calls.
 const PAUSE: Duration = Duration::from_micros(200);
+
+/// Which others have an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Others {
+    /// Nobody of dash, and nobody of stock SQLite is at work, nor begins to.
+    Nobody,
+    /// A connection of dash, or, where stock writers are kept out, one of them at work.
+    Some,
+    /// Nobody of dash; somebody of stock SQLite is at work.
+    Stock,
+}
 
 /// Where an index is.
 enum Home<F> {
@@ -86,6 +113,10 @@ pub(crate) struct Index<S: Storage> {
     exclusive: u16,
     /// Bit i: SQLite has given slot i up, and the call for that failed: SQLite takes no notice.
     given_up: u16,
+    /// Stock writers are let in.
+    lets_writers: bool,
+    /// What keeps stock checkpoints out is held, see [`guard`].
+    guards: bool,
 }
 
 impl<S: Storage> Index<S> {
@@ -125,7 +156,22 @@ impl<S: Storage> Index<S> {
     }
 
     fn new(home: Home<S::File>, shown: String) -> Self {
-        Self { home, shown, regions: Vec::new(), shared: 0, exclusive: 0, given_up: 0 }
+        Self {
+            home,
+            shown,
+            regions: Vec::new(),
+            shared: 0,
+            exclusive: 0,
+            given_up: 0,
+            lets_writers: false,
+            guards: false,
+        }
+    }
+
+    /// Lets stock writers in, or keeps them out, as all connections do that have the index. It is
+    /// not attached yet.
+    pub(crate) fn let_writers_in(&mut self, on: bool) {
+        self.lets_writers = on && self.file().is_some();
     }
 
     /// `-shm`, if it is there.
@@ -166,27 +212,42 @@ impl<S: Storage> Index<S> {
         Ok(start)
     }
 
-    /// Takes SQLite's bytes of WRITE, CKPT and RECOVER exclusively: nobody, of dash or not, writes,
-    /// checkpoints or attaches until [`Self::readmit`].
+    /// Takes SQLite's bytes of WRITE, CKPT and RECOVER exclusively, if there is nobody else: then
+    /// nobody, of dash or not, writes, checkpoints or attaches until [`Self::readmit`].
     ///
     /// # Errors
     ///
-    /// `Busy` where any other connection of dash is attached, or a stock one is at work.
-    pub(crate) fn exclude(&mut self) -> Result<()> {
+    /// `Busy` for one in memory; those of the calls.
+    pub(crate) fn exclude(&mut self) -> Result<Others> {
         let Some(file) = self.file() else { return Err(Error::Busy) };
-        match file.try_lock(STOCK, LockKind::Exclusive).during(Operation::Lock, &self.shown)? {
-            true => Ok(()),
-            false => Err(Error::Busy),
+        let take =
+            |bytes| file.try_lock(bytes, LockKind::Exclusive).during(Operation::Lock, &self.shown);
+        if self.lets_writers && !take(ATTACHED)? {
+            return Ok(Others::Some);
         }
+        if take(STOCK)? {
+            return Ok(Others::Nobody);
+        }
+        if !self.lets_writers {
+            return Ok(Others::Some);
+        }
+        file.unlock(ATTACHED).during(Operation::Lock, &self.shown)?;
+        Ok(Others::Stock)
     }
 
-    /// Holds them shared: stock SQLite reads, and its writers wait.
+    /// Is one of dash's from here on: stock SQLite reads, and its writers wait, or are let in.
     ///
     /// # Errors
     ///
-    /// `Busy` where a stock one is at work, or somebody of dash has them exclusively.
+    /// `Busy` where a stock one is at work and writers are kept out, or somebody of dash has the
+    /// index for itself.
     pub(crate) fn readmit(&mut self) -> Result<()> {
-        self.file().map_or(Ok(()), |file| share(file, STOCK, &self.shown))
+        let Some(file) = self.file() else { return Ok(()) };
+        if !self.lets_writers {
+            return share(file, STOCK, &self.shown);
+        }
+        share(file, ATTACHED, &self.shown)?;
+        file.unlock(STOCK).during(Operation::Lock, &self.shown)
     }
 
     /// Gives `-shm` a header that no stock SQLite reads on with, nor recovers from: of another

@@ -57,6 +57,10 @@ pub struct OpenOptions {
     /// are refused. `Some(false)`: they are to be in files. What the first opener has chosen holds
     /// until the last one has closed; who chooses otherwise is refused, `None` takes what is so.
     pub wal_in_memory: Option<bool>,
+    /// Stock SQLite may write while the database is open; else it only reads. What the first
+    /// opener has chosen holds until the last one has closed; who chooses otherwise is refused,
+    /// `None` takes what is so, and keeps writers out where nobody has chosen.
+    pub stock_writes: Option<bool>,
     /// Another engine's files. As long as one is in the database's folder, whoever was killed in
     /// that mode may have left a commit there, which that engine has to find first.
     pub kept_out_by: Vec<OsString>,
@@ -78,6 +82,7 @@ impl Default for OpenOptions {
             rest: None,
             log: None,
             wal_in_memory: None,
+            stock_writes: None,
             kept_out_by: Vec::new(),
             executor: None,
             tuning: Tuning::default(),

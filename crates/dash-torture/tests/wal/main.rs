@@ -45,6 +45,7 @@ mod entering_and_leaving_the_mode_loses_nothing;
 mod older_headers_are_told_from_newer_ones;
 mod statements_carry_commits;
 mod stock_sqlite_reads_along_and_does_not_write;
+mod stock_sqlite_writes_along_where_it_is_let_in;
 mod the_ring_overwrites_nothing_that_is_needed;
 mod what_a_commit_ran_is_said_of_it_alone;
 mod what_a_kill_took_from_memory_nobody_misses;
@@ -82,6 +83,7 @@ use a_writer_that_dies_leaves_no_frame_without_checksum as unsummed;
 use before_the_first_record_all_names_are_durable as names;
 use statements_carry_commits as carry;
 use stock_sqlite_reads_along_and_does_not_write as stock;
+use stock_sqlite_writes_along_where_it_is_let_in as beside;
 use the_ring_overwrites_nothing_that_is_needed as ring;
 use what_a_commit_ran_is_said_of_it_alone as said_alone;
 use what_a_kill_took_from_memory_nobody_misses as taken;
@@ -133,6 +135,17 @@ const TOLD: &[Told] = &[
     (Mutation::HeaderNotFlushed, &[generation::and_on_the_device_before_its_frames]),
     (Mutation::TruncationEndsGeneration, &[closed::not_by_a_limit_in_its_first_commit]),
     (Mutation::UndeferredInLog, &[undeferred::where_it_is_rolled_back]),
+    (Mutation::NoGuard, &[beside::and_checkpoints_at_rest_alone]),
+    (Mutation::GuardedAtRest, &[beside::and_checkpoints_at_rest_alone]),
+    (Mutation::NotAdopted, &[beside::and_its_generations_are_gone_on_with]),
+    (Mutation::AdoptedOverDirty, &[beside::also_those_that_are_on_no_device]),
+    (
+        Mutation::HeaderTrusted,
+        &[beside::also_where_it_writes_the_header_that_a_dead_writer_announced],
+    ),
+    (Mutation::StrangersCopyNothing, &[beside::and_a_checkpoint_of_it_in_off_takes_nothing]),
+    (Mutation::StrangersPromiseNothing, &[beside::nor_from_itself]),
+    (Mutation::StrangersUnsummed, &[beside::also_without_checksums]),
     (Mutation::NoNameFence, &[names::at_its_first_byte]),
     (Mutation::FenceRemovedEarly, &[closed::when_a_part_of_wal_would_come_back]),
     (Mutation::DirectoryNotFlushed, &[names::at_its_first_byte]),

@@ -42,6 +42,7 @@ impl<S: Storage> Connection<S> {
             return Ok(());
         }
         self.files.check_sound()?;
+        self.adopt()?;
         if self.settings.barrier == Barrier::Wal || self.needs_wal() {
             return self.flush_wal_alone();
         }

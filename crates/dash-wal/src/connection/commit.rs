@@ -152,12 +152,18 @@ impl<S: Storage> Engine for Connection<S> {
         let few = c.get(Word::StockCommits) < c.get(Word::StockFirst);
         let large = bytes > FRAMES_MAX.min(self.settings.tuning.record_max as u64);
         let unknown = c.is(Word::Session) && c.get(Word::FirstSalt) == 0;
+        // Its header may be a stock writer's, which flushes none (WAL-51).
+        let unsettled = self.files.lets_writers_in()
+            && c.is(Word::Session)
+            && c.get(Word::Settled) != c.get(Word::Salts)
+            && !broken(Mutation::HeaderTrusted);
         // Frames never follow statements (WAL-32). Where any are recorded here, more may.
         let behind = frames > 0
             && c.is_carried()
             && !self.process.records.load(SeqCst)
             && !broken(Mutation::FramesBehindStatements);
-        c.is(Word::WithoutLog) || !c.is(Word::Session) && few || large || unknown || behind
+        let stock = c.is(Word::WithoutLog) || !c.is(Word::Session) && few || large || unknown;
+        stock || unsettled || behind || !self.guard_beginning().unwrap_or(false)
     }
 
     fn build(&mut self, leader: &mut Leader<S>, batch: Batch) -> Result<Option<u32>> {
@@ -223,6 +229,9 @@ impl<S: Storage> Engine for Connection<S> {
             self.flush_wal_file()?;
         }
         let c = &self.files.shared;
+        if self.files.may_be_copied_by_strangers() {
+            c.set(Word::DatabaseDirty, 1);
+        }
         let dirty = c.is(Word::DatabaseDirty) && c.get(Word::Stamp) != 0;
         if dirty && !broken(Mutation::StampNotFlushed) {
             // The log is about to say what the database was like when the generation began: no

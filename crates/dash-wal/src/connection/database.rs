@@ -91,7 +91,7 @@ impl<S: Storage> Connection<S> {
     /// durable (WAL-12).
     pub(crate) fn flush_database_if_dirty(&mut self) -> Result<()> {
         let c = &self.files.shared;
-        match c.is(Word::DatabaseDirty)
+        match (c.is(Word::DatabaseDirty) || self.files.may_be_copied_by_strangers())
             && c.is(Word::Promised)
             && !broken(Mutation::DatabaseNotFlushed)
         {

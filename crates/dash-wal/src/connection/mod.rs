@@ -18,6 +18,7 @@
 //! | `append` | frames into the log |
 //! | `statements` | what is recorded of statements, beside frames and in their place |
 //! | `stock` | the way without the log: a flush of `-wal` |
+//! | `strangers` | what stock SQLite has written meanwhile |
 //! | `generation` | a new header of `-wal` |
 //! | `committed` | the database as of the newest commit |
 //! | `rest` | the end of a session while the database is open |
@@ -42,6 +43,7 @@ mod shm;
 pub(crate) mod state;
 mod statements;
 mod stock;
+mod strangers;
 mod sums;
 mod transaction;
 pub(crate) mod wal;

@@ -124,6 +124,10 @@ impl<S: Storage> Connection<S> {
     /// coordination file.
     fn enter(&mut self, was: Was, choice: Choice, options: &OpenOptions) -> Result<bool> {
         let log = options.log.as_deref();
+        if options.wal_in_memory == Some(true) && options.stock_writes == Some(true) {
+            let what = "dash_stock=write isn't available with dash_wal=memory: what is in memory no stock program sees";
+            return Err(Error::CantOpen(what.to_owned()));
+        }
         let name = Arc::clone(self.files.names.shown_coordination());
         let file = &self.files.shared.file;
         let alone = file.try_lock(ALIVE, LockKind::Exclusive).during(Operation::Lock, &name)?;
@@ -155,9 +159,11 @@ impl<S: Storage> Connection<S> {
                 drop(self.files.directory.unlink(&self.files.names.coordination));
             }
             recovered?;
+            self.choose_stock(options.stock_writes);
         } else if choice == Choice::Ask && was == Was::Used {
             self.files.join()?;
             self.join_memory(options.wal_in_memory)?;
+            self.join_stock(options.stock_writes)?;
             self.session.join_log(log)?; // WAL-29
             self.files.names.set_log(&self.session.place.names);
         } else {
@@ -244,6 +250,7 @@ impl<S: Storage> Connection<S> {
         for word in [Word::Session, Word::Window, Word::StockCommits, Word::HeaderNew] {
             self.files.shared.set(word, 0);
         }
+        self.files.expect_strangers();
         Ok(recovered.is_index_behind)
     }
 }

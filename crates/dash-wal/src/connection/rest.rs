@@ -14,6 +14,7 @@
 //! | the log's head, a flush | the same | the log counts no more |
 //! | the name fence, a flush | the same | stock SQLite may come in, once nobody lives |
 
+use crate::connection::index::nanos;
 use crate::connection::state::Connection;
 use crate::context::{salts_of, salts_word};
 use crate::frames::pack;
@@ -22,12 +23,16 @@ use crate::mutation::{Mutation, broken};
 use crate::process::Leader;
 use crate::shared::coordination::Word;
 use crate::shared::locks::REST;
-use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::error::{Context, Operation, Result};
 use dash_log::session::{Engine, with_log};
 use dash_storage::{File, LockKind, Storage};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+
+/// For how long a stock writer that goes on is waited for.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The slots that are held: WRITER and CKPT.
 const SLOTS: Range<usize> = index::WRITE..index::CKPT + 1;
@@ -58,13 +63,24 @@ pub enum RestState {
     Time,
 }
 
-/// The newest commit of any connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The newest commit of any connection. Where stock writers are let in theirs make no other one of
+/// it: they need no log, and a stock program that goes on for long is to checkpoint.
+#[derive(Debug, Clone, Copy)]
 pub struct Newest {
     /// In dash's own count.
     generation: u64,
     salts: u64,
+    /// The last frame, whoever wrote it.
     frame: u32,
+    /// It, or [`Word::OwnIndex`] where stock writers are let in.
+    last: u64,
+}
+
+impl PartialEq for Newest {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |one: &Self| (one.generation, one.salts, one.last);
+        key(self) == key(other)
+    }
 }
 
 impl<S: Storage> Connection<S> {
@@ -78,6 +94,12 @@ impl<S: Storage> Connection<S> {
         if self.wal.open.is_none() {
             return Ok(None);
         }
+        self.adopt()?;
+        self.look_for_newest()
+    }
+
+    /// What [`Self::newest`] says; LOG may be held.
+    fn look_for_newest(&self) -> Result<Option<Newest>> {
         let Some(header) = self.index.header() else { return Ok(None) };
         let (generation, salts) =
             (self.files.shared.get(Word::Generation), self.files.shared.get(Word::Salts));
@@ -87,7 +109,12 @@ impl<S: Storage> Connection<S> {
             0 => found == 0 && header.mx_frame == 0,
             salts => found == salts && pack(header.salts) == salts,
         };
-        Ok(is_one.then_some(Newest { generation, salts, frame: header.mx_frame }))
+        let frame = header.mx_frame;
+        let last = match self.files.lets_writers_in() {
+            true => self.files.shared.get(Word::OwnIndex),
+            false => frame.into(),
+        };
+        Ok(is_one.then_some(Newest { generation, salts, frame, last }))
     }
 
     /// What the database waits for that is to come to rest.
@@ -124,6 +151,7 @@ impl<S: Storage> Connection<S> {
         }
         if self.is_at_rest() {
             self.files.shared.set(Word::StockCommits, 0);
+            self.leave_session()?;
             return Ok(Rest::AtRest);
         }
         if self.is_in_commit() {
@@ -133,7 +161,8 @@ impl<S: Storage> Connection<S> {
             return Ok(Rest::Moved);
         }
         let Some(newest) = self.newest()? else { return Ok(Rest::NotNow) };
-        if self.index.is_somebody_at_work(&self.files)? {
+        // A stock writer that goes on is waited for.
+        if !self.files.lets_writers_in() && self.index.is_somebody_at_work(&self.files)? {
             return Ok(Rest::NotNow);
         }
         if self.files.shared.summed_end(newest.frame) != newest.frame {
@@ -162,7 +191,11 @@ impl<S: Storage> Connection<S> {
         let woken = self.files.shared.wake_first();
         let released = self.files.shared.file.unlock(REST).during(Operation::Lock, &name);
         let rested = rested?;
-        woken.and(released).map(|()| rested)
+        woken.and(released)?;
+        if rested == Rest::AtRest {
+            self.leave_session()?;
+        }
+        Ok(rested)
     }
 
     /// Whether this connection is in the middle of a commit: what it knows of that must stay.
@@ -174,16 +207,24 @@ impl<S: Storage> Connection<S> {
     }
 
     fn rest_as_only_one(&mut self, newest: Newest) -> Result<Rest> {
-        match self.index.lock(SLOTS, LockKind::Exclusive, &self.files) {
-            Ok(()) => {}
-            Err(Error::Busy) => return Ok(Rest::NotNow),
-            Err(error) => return Err(error),
+        let patience = if self.files.lets_writers_in() { nanos(PATIENCE) } else { 0 };
+        let deadline = self.now() + patience;
+        if !self.index.wait_for(SLOTS, deadline, &self.files)? {
+            return Ok(Rest::NotNow);
         }
         let rested = with_log(self, |connection, leader| {
-            if connection.newest()? != Some(newest) && !broken(Mutation::RestsUnseen) {
+            let found = connection.look_for_newest()?;
+            if found != Some(newest) && !broken(Mutation::RestsUnseen) {
                 return Ok(Rest::NotNow);
             }
-            connection.end_session(leader, newest.frame)
+            let end = found.filter(|_| connection.files.lets_writers_in());
+            let end = end.map_or(newest.frame, |found| found.frame);
+            if end != newest.frame {
+                // Stock SQLite has gone on.
+                connection.sum_up_strangers()?;
+                connection.flush_beside_leader()?;
+            }
+            connection.end_session(leader, end)
         });
         let released = self.index.unlock(SLOTS, &self.files);
         let rested = rested?.unwrap_or(Rest::NotNow);

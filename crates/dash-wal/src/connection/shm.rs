@@ -5,7 +5,7 @@ use crate::connection::files::Files;
 use crate::connection::index::WRITER;
 use crate::connection::state::Connection;
 use crate::frames::frame_size;
-use crate::index::{self, Index};
+use crate::index::{self, Index, Others};
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
 use crate::shared::locks::OPEN;
@@ -29,7 +29,8 @@ const PAUSE: Duration = Duration::from_micros(200);
 
 impl<S: Storage> Files<S> {
     /// Attaches to `-shm`. Whether nobody else of dash has it: then nobody at all gets in, until
-    /// [`Index::readmit`]. Else nobody of stock SQLite has written since they looked.
+    /// [`Index::readmit`]. Else nobody of stock SQLite has written since they looked, or the next
+    /// connection that takes WRITER looks (WAL-50).
     ///
     /// # Errors
     ///
@@ -39,15 +40,16 @@ impl<S: Storage> Files<S> {
         let (directory, name) = (&*self.directory, &self.names.shm);
         let opened = Index::open(&self.storage, directory, name, &**self.database.file());
         let mut opened = opened.map_err(|error| self.explained(error))?;
+        opened.let_writers_in(self.lets_writers_in());
         let mut waited = Duration::ZERO;
         loop {
-            match opened.exclude() {
-                Err(Error::Busy) => {}
-                excluded => return excluded.map(|()| (opened, true)),
-            }
-            match opened.readmit() {
-                Err(Error::Busy) => {}
-                shared => return shared.map(|()| (opened, false)),
+            match opened.exclude()? {
+                Others::Nobody => return Ok((opened, true)),
+                Others::Some => match opened.readmit() {
+                    Err(Error::Busy) => {}
+                    shared => return shared.map(|()| (opened, false)),
+                },
+                Others::Stock => {}
             }
             let open = self.shared.file.lock_conflict(OPEN, LockKind::Exclusive);
             let closes = open.during(Operation::Lock, self.names.shown_coordination())?.is_some();
@@ -191,9 +193,12 @@ impl<S: Storage> Connection<S> {
 
     /// WRITER was taken: what a dead writer has left undone is done first, or it is given up.
     fn enter_writer(&mut self, slots: &Range<usize>) -> Result<()> {
-        if self.files.shared.is(Word::Unsummed)
-            && let Err(error) = self.sum_up_for_the_dead()
-        {
+        let looked = self.look_at_strangers();
+        let looked = looked.and_then(|()| match self.files.shared.is(Word::Unsummed) {
+            true => self.sum_up_for_the_dead(),
+            false => Ok(()),
+        });
+        if let Err(error) = looked {
             self.index.unlock(slots.clone(), &self.files)?;
             return Err(error);
         }
@@ -235,6 +240,7 @@ impl<S: Storage> Connection<S> {
             if let Some(index) = &self.index.open {
                 index.tell_apart(|| self.files.storage.random());
             }
+            self.note_own_index();
             self.writer_released();
             self.files.shared.set(Word::Writing, 0);
         } else if slots.start >= index::READ && slots.len() == 1 {

@@ -187,6 +187,19 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
+    /// Does both for stock SQLite, which has written frames since. WRITER is held.
+    ///
+    /// # Errors
+    ///
+    /// As the calls on `-wal`.
+    pub(crate) fn sum_up_strangers(&mut self) -> Result<()> {
+        let Some(index) = self.index.open.as_ref() else { return Ok(()) };
+        match broken(Mutation::StrangersUnsummed) {
+            true => Ok(()),
+            false => self.wal.sum_up_as_found(index, &self.files),
+        }
+    }
+
     /// Does both for a writer that died over it. WRITER is held.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use crate::connection::files::Files;
 use crate::connection::state::Connection;
 use crate::connection::transaction::{CommitFrame, Transaction};
 use crate::connection::wal::{Backfill, OwnFrames};
-use crate::context::WAL_HEADER;
+use crate::context::{WAL_HEADER, salts_word};
 use crate::frames::{FRAME_HEADER, FrameHeader, Place, is_unsummed, place_of, unpack};
 use crate::memory::wal::WalFile;
 use crate::mutation::{Mutation, broken};
@@ -148,6 +148,9 @@ impl<S: Storage> Connection<S> {
                 false => wal.write_at(data, offset),
             };
             written.during(Operation::Write, self.files.names.shown_wal())?;
+            if let Some(header) = header.filter(|_| durable) {
+                self.files.shared.set(Word::Settled, salts_word(header));
+            }
         }
         self.wal.flushes += u64::from(durable);
         self.counters.own.wal_bytes += data.len() as u64;

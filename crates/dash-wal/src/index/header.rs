@@ -80,6 +80,23 @@ pub(super) fn mark<M: SharedMemory>(memory: &M, number: usize) -> Option<u32> {
     (number < READERS).then_some(u32::from_ne_bytes(*word[at % 8..].first_chunk()?))
 }
 
+/// The mark of a slot that nobody reads by (READMARK_NOT_USED).
+const NOT_USED: u32 = u32::MAX;
+
+/// Whether mark `number` is nobody's.
+pub(super) fn is_unused<M: SharedMemory>(memory: &M, number: usize) -> bool {
+    mark(memory, number) == Some(NOT_USED)
+}
+
+/// Says so. The slot is held exclusively.
+pub(super) fn unmark<M: SharedMemory>(memory: &M, number: usize) {
+    let at = 2 * HEADER + 4 + 4 * number;
+    let word = memory.word(at / 8);
+    let mut bytes = word.load(SeqCst).to_ne_bytes();
+    bytes[at % 8..at % 8 + 4].copy_from_slice(&NOT_USED.to_ne_bytes());
+    word.store(u64::from_ne_bytes(bytes), SeqCst);
+}
+
 /// Puts another checksum of frame `last` into the header, if that is the frame it ends with.
 pub(super) fn set_frame_checksum<M: SharedMemory>(memory: &M, last: u32, sums: Checksum) {
     if read(memory).is_none_or(|header| header.mx_frame != last) {

@@ -1,7 +1,8 @@
 //! Which slots a connection takes and gives up: in the bytes of two files, or among the threads of
 //! one process.
 
-use super::slots::{Piece, mask, pieces};
+use super::guard::WORK;
+use super::slots::{BASE, CKPT, GUARDED, Piece, RECOVER, WRITE, mask, pieces};
 use super::{Home, Index};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_storage::{File, LockKind, Storage};
@@ -24,7 +25,17 @@ impl<S: Storage> Index<S> {
         kind: LockKind,
         coordination: &S::File,
     ) -> Result<()> {
-        let wanted = mask(&slots);
+        let mut wanted = mask(&slots);
+        if kind == LockKind::Exclusive && self.lets_writers {
+            let last = mask(&(GUARDED..GUARDED + 1));
+            // Only a checkpoint, which has to know that nobody reads by it.
+            if wanted == last && self.held(CKPT).is_none() {
+                return Err(Error::Busy);
+            }
+            if self.guards {
+                wanted &= !last;
+            }
+        }
         if self.given_up & wanted != 0 {
             self.release(self.given_up & wanted, coordination)?;
         }
@@ -59,6 +70,14 @@ impl<S: Storage> Index<S> {
         if !got {
             return Err(Error::Busy);
         }
+        if let Err(error) = self.take_stocks(piece, kind) {
+            self.give_up_stocks(piece)?;
+            if let Home::File(shm, _) = &self.home {
+                let (file, name) = keeper(shm, piece, coordination, &self.shown);
+                file.unlock(piece.bytes.clone()).during(Operation::Lock, name)?;
+            }
+            return Err(error);
+        }
         match kind {
             LockKind::Shared => self.shared |= piece.slots,
             LockKind::Exclusive => self.exclusive |= piece.slots,
@@ -66,8 +85,32 @@ impl<S: Storage> Index<S> {
         Ok(())
     }
 
-    /// Gives slots up, however they are held. SQLite's own bytes of WRITE, CKPT and RECOVER stay
-    /// with this connection, shared.
+    /// SQLite's own bytes of slots that have others: of WRITE as it is held, of CKPT and RECOVER
+    /// shared, as connections of dash are apart by the others.
+    fn take_stocks(&self, piece: &Piece, kind: LockKind) -> Result<()> {
+        let Some(shm) = self.file().filter(|_| self.lets_writers) else { return Ok(()) };
+        for slot in stocks(piece) {
+            let kind = if slot == WRITE { kind } else { LockKind::Shared };
+            let byte = BASE + slot as u64;
+            if !shm.try_lock(byte..byte + 1, kind).during(Operation::Lock, &self.shown)? {
+                return Err(Error::Busy);
+            }
+        }
+        Ok(())
+    }
+
+    fn give_up_stocks(&self, piece: &Piece) -> Result<()> {
+        let Some(shm) = self.file().filter(|_| self.lets_writers) else { return Ok(()) };
+        for slot in stocks(piece) {
+            let byte = BASE + slot as u64;
+            if !(self.guards && WORK.contains(&byte)) {
+                shm.unlock(byte..byte + 1).during(Operation::Lock, &self.shown)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives slots up, however they are held.
     pub(crate) fn unlock(&mut self, slots: Range<usize>, coordination: &S::File) -> Result<()> {
         self.release(mask(&slots), coordination)
     }
@@ -79,10 +122,14 @@ impl<S: Storage> Index<S> {
                     seat.give_up(piece.slots);
                     Ok(())
                 }
-                Home::File(shm, _) => {
+                Home::File(..) => self.give_up_stocks(&piece).and_then(|()| {
+                    let Home::File(shm, _) = &self.home else { return Ok(()) };
+                    if piece.slots & mask(&(GUARDED..GUARDED + 1)) != 0 && self.guards {
+                        return Ok(());
+                    }
                     let (file, name) = keeper(shm, &piece, coordination, &self.shown);
                     file.unlock(piece.bytes.clone()).during(Operation::Lock, name)
-                }
+                }),
             };
             if unlocked.is_err() {
                 self.given_up |= slots & (self.shared | self.exclusive);
@@ -121,7 +168,12 @@ impl<S: Storage> Index<S> {
                 return Ok(true);
             }
         }
-        Ok(false)
+        let Some(shm) = self.file().filter(|_| self.lets_writers) else { return Ok(false) };
+        let bytes = BASE + slots.start as u64..BASE + slots.end as u64;
+        // Connections of dash hold others than WRITE shared.
+        let stock =
+            shm.lock_conflict(bytes, LockKind::Shared).during(Operation::Lock, &self.shown)?;
+        Ok(stock.is_some())
     }
 }
 
@@ -136,4 +188,10 @@ fn keeper<'a, F>(
         false => (shm, shown),
         true => (coordination, COORDINATION),
     }
+}
+
+/// The slots of a piece that SQLite has bytes of its own for.
+fn stocks(piece: &Piece) -> impl Iterator<Item = usize> {
+    let slots = if piece.private { piece.slots } else { 0 };
+    (WRITE..=RECOVER).filter(move |slot| slots & 1 << slot != 0)
 }

@@ -15,6 +15,9 @@ pub(crate) const RECOVER: usize = 2;
 /// WAL_READ_LOCK(0), the first of five.
 pub(crate) const READ: usize = 3;
 
+/// WAL_READ_LOCK(4): while a session lasts its mark is nobody's, and nobody has it exclusively.
+pub(crate) const GUARDED: usize = READ + 4;
+
 /// SQLITE_SHM_NLOCK.
 pub(crate) const SLOTS: usize = 8;
 

@@ -4,6 +4,7 @@ mod header;
 mod locks;
 mod pages;
 mod stock;
+mod writers;
 
 use super::{Index, WORDS};
 use crate::testing::{open, root};
@@ -26,15 +27,30 @@ fn attached<S: Storage>(
     directory: &S::Directory,
     database: &S::File,
 ) -> Result<Index<S>, Error> {
+    attached_beside(storage, directory, database, false)
+}
+
+/// As [`attached`], where stock SQLite writes along, or does not.
+fn attached_beside<S: Storage>(
+    storage: &S,
+    directory: &S::Directory,
+    database: &S::File,
+    writes: bool,
+) -> Result<Index<S>, Error> {
     let mut index = Index::open(storage, directory, OsStr::new("db-shm"), database)?;
+    index.let_writers_in(writes);
     index.readmit().map(|()| index)
 }
 
 impl Connection {
     fn open(machine: &Machine) -> Result<Self, Error> {
+        Self::open_beside(machine, false)
+    }
+
+    fn open_beside(machine: &Machine, writes: bool) -> Result<Self, Error> {
         let database = open(machine, "db");
         let coordination = open(machine, "db-dash");
-        let index = attached(&machine.process(), &root(machine), &database)?;
+        let index = attached_beside(&machine.process(), &root(machine), &database, writes)?;
         Ok(Self { index, coordination })
     }
 

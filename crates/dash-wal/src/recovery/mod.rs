@@ -22,7 +22,7 @@ use crate::connection::state::{Connection, Settings};
 use crate::connection::wal::Wal;
 use crate::context::HeadContext;
 use crate::frames::{Prefix, WalHeader, pack, valid_prefix};
-use crate::index::{Index, IndexHeader};
+use crate::index::{Index, IndexHeader, Others};
 use crate::mutation::{Mutation, broken};
 use crate::options::Tuning;
 use crate::process::Frames;
@@ -127,7 +127,9 @@ impl<S: Storage> Recovery<'_, S> {
             &self.files.names.shm,
             &**self.files.database.file(),
         )?;
-        index.exclude()?;
+        if index.exclude()? != Others::Nobody {
+            return Err(Error::Busy);
+        }
         match broken(Mutation::UnsealedEarly) {
             true => index.allow().and_then(|()| self.unseal())?,
             false => drop(index.map_region(0, false)?),

@@ -31,7 +31,7 @@ pub(crate) struct Recovered {
 
 impl Recovered {
     /// As the coordination file has it.
-    pub fn words(&self) -> [(Word, u64); 14] {
+    pub fn words(&self) -> [(Word, u64); 15] {
         let [stamp, stamp_page] = self.stamp.words();
         [
             // A checkpoint before may have copied pages and not flushed them.
@@ -44,6 +44,7 @@ impl Recovered {
             (Word::LogId, self.log_id),
             (Word::Generation, self.generation),
             (Word::Salts, self.salts),
+            (Word::Settled, self.salts),
             (Word::Durable, DurableEnd::new(self.generation, self.durable).word()),
             (Word::FirstSalt, u64::from(self.first_salt)),
             (Word::Sequence, self.sequence),

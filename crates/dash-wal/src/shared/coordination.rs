@@ -43,7 +43,7 @@ pub(crate) const ENTRIES: usize = TOTALS + totals::WORDS;
 pub(crate) const MAX_ENTRIES: usize = (HEAD - ENTRIES) / ENTRY;
 
 /// Raise it whenever a word gets another meaning, or who joins must know another format of the log.
-const NUMBER: u64 = WAL_LAYOUTS + 4;
+const NUMBER: u64 = WAL_LAYOUTS + 5;
 
 /// First word of one that is laid out as here.
 const MARK: u64 = DASH | NUMBER;
@@ -158,6 +158,13 @@ pub(crate) enum Word {
     /// 1: a flush of the database has failed since the first opener. What was written before looks
     /// clean, and may be on no device, whatever later ones say.
     FlushFailed = 56,
+    /// The salts of the last header of `-wal` that is durable by its writer's doing, or a flush
+    /// since.
+    Settled = 57,
+    /// The checksum of the wal-index's header, as the last writer of dash has left it.
+    OwnIndex = 58,
+    /// 1: stock SQLite may write while the database is open.
+    StockWrites = 59,
 }
 
 /// Where the log's words are.

@@ -2,6 +2,7 @@
 //! durable. The durable end is one word, so that nobody sees half of it.
 
 use crate::context::{Generation, HeadContext, WAL_HEADER};
+use crate::frames::pack;
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::{Coordination, Word};
 use crate::stamp::Stamp;
@@ -62,6 +63,7 @@ impl<F: File> Coordination<F> {
 
     /// `-wal` was flushed under the header with these salts: no older one is on the device.
     pub fn wal_is_flushed(&self, salts: [u32; 2]) {
+        self.set(Word::Settled, pack(salts));
         self.set(Word::FirstSalt, u64::from(salts[0]));
         self.set(Word::Predecessor, 0);
         self.set(Word::HeaderNew, 0);

@@ -13,8 +13,7 @@
 //! Where `-wal` is in memory ([`crate::memory`]) nobody takes WRITER, CKPT, RECOVER and LOG here:
 //! all who could are threads of one process.
 //!
-//! On SQLite's own bytes of `-shm` (120 to 122) every connection of dash holds a shared lock: stock
-//! writers, checkpoints and recoveries wait, and stock readers don't notice.
+//! Stock SQLite is met on its own bytes of `-shm`, see [`crate::index`].
 
 pub use dash_engine::coordination::{ALIVE, OPEN, WRITER};
 use std::ops::Range;

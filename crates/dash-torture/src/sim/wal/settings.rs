@@ -30,6 +30,8 @@ pub enum Promise {
 
 /// The variant of which one process has the database at a time.
 const ALONE: &str = "alone";
+/// The variant beside which stock SQLite writes.
+const BESIDE: &str = "beside";
 
 /// The settings of a program.
 #[derive(Debug, Clone)]
@@ -86,6 +88,9 @@ impl Settings {
         let is_alone = explorer.setup.variant == ALONE;
         let locking = if is_alone && locking == Locking::Heap { Locking::Shared } else { locking };
         let places = if is_alone { vec![0; places.len()] } else { places };
+        let keeps_stock_writers_out =
+            claims.keeps_stock_writers_out && explorer.setup.variant != BESIDE;
+        let claims = WalMode { keeps_stock_writers_out, ..claims };
         let kinds = ["host", "host", "host", "host", "full", "device", "none"];
         let durability = kinds[dice.index(kinds.len())];
         Self {

@@ -11,7 +11,7 @@ use dash_simulated::Machine;
 
 use crate::sim::subject::{Claims, Sessions, Setup, SqliteFiles, Subject, WalMode};
 use crate::variant::Variant;
-use shared::{ALONE, ELSEWHERE, FOLDER, MEMORY};
+use shared::{ALONE, BESIDE, ELSEWHERE, FOLDER, MEMORY};
 
 /// Whether a folder, with or without a note in it, has the journal's name.
 fn has_fence(machine: &Machine, path: &str) -> bool {
@@ -52,6 +52,12 @@ const VARIANTS: &[Variant] = &[
         name: ALONE,
         what: "-wal is in the memory of one process",
         uri: Some("&journal_mode=wal&dash_rest=10&dash_wal=memory"),
+        every_flush_counts: false,
+    },
+    Variant {
+        name: BESIDE,
+        what: "stock SQLite writes beside it",
+        uri: Some("&journal_mode=wal&dash_rest=10&dash_stock=write"),
         every_flush_counts: false,
     },
 ];

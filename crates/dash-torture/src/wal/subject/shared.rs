@@ -22,6 +22,8 @@ pub(super) const ELSEWHERE: &str = "elsewhere";
 pub(super) const MEMORY: &str = "memory";
 /// The variant whose `-wal` is in memory.
 pub(super) const ALONE: &str = "alone";
+/// The variant beside which stock SQLite writes.
+pub(super) const BESIDE: &str = "beside";
 /// The folder that is in memory.
 pub(super) const FOLDER: &str = "pmem";
 /// And the log there.
@@ -75,7 +77,8 @@ impl Shared {
         let executor = Some(Arc::new(Executor) as Arc<_>);
         let wal_in_memory = (world.setup.variant == ALONE).then_some(true);
         let options = OpenOptions { barrier, tuning, log, executor, ..OpenOptions::default() };
-        let options = OpenOptions { wal_in_memory, ..options };
+        let stock_writes = (world.setup.variant == BESIDE).then_some(true);
+        let options = OpenOptions { wal_in_memory, stock_writes, ..options };
         let opened = Connection::open(&world.process, Path::new(DB), &options, &process);
         engine(opened, Code::CANTOPEN).map(|connection| Self {
             connection: Mutex::new(Some(connection)),

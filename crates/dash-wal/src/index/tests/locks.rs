@@ -4,6 +4,7 @@ use super::super::slots::{
     CKPT, CKPT_BYTE, READ, RECOVER, RECOVER_BYTE, SLOTS, WRITE, WRITER_BYTE,
 };
 use super::{Connection, Machine, busy, root};
+use crate::index::Others;
 use dash_engine::error::{Error, Operation};
 use dash_simulated::{Effect, Fault, OperationKind};
 use dash_storage::LockKind::{Exclusive, Shared};
@@ -144,7 +145,7 @@ fn whoever_unmaps_gives_every_lock_up() {
 fn recovery_keeps_everybody_out_and_lets_them_in_again() {
     let machine = Machine::new(1);
     let mut a = Connection::open(&machine).unwrap();
-    a.index.exclude().unwrap();
+    assert_eq!(a.index.exclude().unwrap(), Others::Nobody);
     assert!(busy(Connection::open(&machine)));
     let shm = machine.open_stock("/db-shm").unwrap();
     assert!((120..123).all(|byte| !shm.lock(byte..byte + 1, Shared)));
@@ -152,9 +153,10 @@ fn recovery_keeps_everybody_out_and_lets_them_in_again() {
     shm.unlock();
     a.index.readmit().unwrap();
     let mut b = Connection::open(&machine).unwrap();
-    assert!(busy(a.index.exclude()) && busy(b.index.exclude()));
+    assert_eq!(a.index.exclude().unwrap(), Others::Some);
+    assert_eq!(b.index.exclude().unwrap(), Others::Some);
     drop(a);
-    b.index.exclude().unwrap();
+    assert_eq!(b.index.exclude().unwrap(), Others::Nobody);
 }
 
 #[test]

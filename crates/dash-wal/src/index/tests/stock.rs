@@ -3,7 +3,7 @@
 
 use super::super::slots::SLOTS;
 use super::super::{Index, READ, WRITE};
-use super::{Connection, Machine, OsStr, attached, busy, root};
+use super::{Connection, Machine, OsStr, attached, attached_beside, busy, root};
 use crate::testing::{Stock, open};
 use dash_engine::error::Error;
 use dash_simulated::{OperationKind, StockDescriptor};
@@ -109,6 +109,11 @@ impl Folder {
     fn attach(&self) -> Result<Index<Real>, Error> {
         attached(&Real, &self.directory(), &self.open("db"))
     }
+
+    /// With writers let in.
+    fn attach_beside(&self) -> Result<Index<Real>, Error> {
+        attached_beside(&Real, &self.directory(), &self.open("db"), true)
+    }
 }
 
 #[test]
@@ -124,6 +129,39 @@ fn real_sqlite_reads_beside_dash_and_does_not_write() {
     index.unmap(&there.directory(), &coordination, true).unwrap();
     assert!(there.stock.can("INSERT INTO t VALUES (1)"));
     assert_eq!(there.stock.run("PRAGMA wal_checkpoint(PASSIVE)").unwrap(), "Integer(0)");
+}
+
+#[test]
+fn real_sqlite_writes_beside_dash_that_lets_it_and_checkpoints_where_no_session_lasts() {
+    let mut there = Folder::new();
+    let mut index = there.attach_beside().unwrap();
+    index.map_region(0, false).unwrap();
+    let coordination = there.open("db-dash");
+    let checkpoint =
+        |there: &mut Folder| there.stock.run("PRAGMA wal_checkpoint(RESTART)").unwrap();
+    for _ in 0..3 {
+        assert!(there.stock.can("INSERT INTO t VALUES (1)"));
+        assert_eq!(checkpoint(&mut there), "Integer(0)");
+        index.guard().unwrap();
+        assert!(there.stock.can("INSERT INTO t VALUES (1)"));
+        assert_eq!(checkpoint(&mut there), "Integer(1)", "busy");
+        let before = index.header().unwrap();
+        assert!(there.stock.can("INSERT INTO t VALUES (1)"));
+        let after = index.header().unwrap();
+        assert!(after.salts == before.salts && after.mx_frame > before.mx_frame, "it appends");
+        index.lock(WRITE..WRITE + 1, Exclusive, &coordination).unwrap();
+        assert!(!there.stock.can("BEGIN IMMEDIATE"));
+        index.unlock(WRITE..WRITE + 1, &coordination).unwrap();
+        index.unguard().unwrap();
+        assert_eq!(checkpoint(&mut there), "Integer(0)");
+    }
+    assert_eq!(there.stock.run("SELECT count(*) FROM t").unwrap(), "Integer(9)");
+    there.stock.run("BEGIN IMMEDIATE").unwrap();
+    let mut other = there.attach_beside().unwrap();
+    assert!(busy(other.lock(WRITE..WRITE + 1, Exclusive, &coordination)));
+    there.stock.run("ROLLBACK").unwrap();
+    other.lock(WRITE..WRITE + 1, Exclusive, &coordination).unwrap();
+    index.unmap(&there.directory(), &coordination, true).unwrap();
 }
 
 #[test]

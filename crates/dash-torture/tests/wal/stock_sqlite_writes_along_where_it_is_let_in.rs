@@ -1,0 +1,298 @@
+//! WAL-50, WAL-51, WAL-52: with `dash_stock=write` stock SQLite writes while dash has the database
+//! open, at any level of `synchronous`, and checkpoints where no session of the log lasts. Neither
+//! loses what it has promised.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::SeqCst;
+
+use dash_storage::{File as _, OpenMode, SharedMemory, Storage};
+use dash_torture::sim::Stock;
+
+use crate::common::{Db, PAGE, Tale};
+
+const LEVELS: [&str; 3] = ["FULL", "NORMAL", "OFF"];
+
+/// Levels at which a checkpoint of stock SQLite may be cut off: under OFF, and at rest, where dash
+/// keeps nothing, it takes what it takes without dash.
+const FLUSHING: [&str; 2] = ["FULL", "NORMAL"];
+
+/// Whether all could be copied.
+fn checkpoint(stock: &Stock, mode: &str) -> bool {
+    let sql = format!("PRAGMA wal_checkpoint({mode})");
+    let column = |row: &rusqlite::Row<'_>, at| row.get::<_, i64>(at);
+    let done =
+        |row: &rusqlite::Row<'_>| Ok(column(row, 0)? == 0 && column(row, 1)? == column(row, 2)?);
+    stock.db.query_row(&sql, [], done).unwrap_or(false)
+}
+
+fn level(stock: &Stock, level: &str) {
+    stock.db.execute_batch(&format!("PRAGMA synchronous={level}")).unwrap();
+}
+
+#[test]
+pub(crate) fn whatever_is_lost() {
+    for level in LEVELS {
+        let (tale, db) = Tale::begun_beside();
+        let (stock, other) = (tale.open_stock(), tale.open());
+        tale.watch();
+        for _ in 0..2 {
+            tale.put_stock_at(&stock, level).unwrap();
+            db.put();
+            other.put();
+            tale.put_stock_at(&stock, level).unwrap();
+            other.restart();
+        }
+        db.close();
+        other.close();
+        tale.done();
+        tale.survives_all();
+    }
+}
+
+/// A session begins and ends beside it.
+#[test]
+pub(crate) fn from_the_first_commit_on() {
+    for level in LEVELS {
+        let tale = Tale::beside();
+        let (stock, db) = (tale.open_stock(), tale.open());
+        for _ in 0..2 {
+            tale.watch();
+            for _ in 0..4 {
+                tale.put_stock_at(&stock, level).unwrap();
+                db.put();
+            }
+            tale.put_stock_at(&stock, level).unwrap();
+            db.ok("PRAGMA rests");
+            tale.done();
+            tale.survives_all();
+        }
+    }
+}
+
+#[test]
+pub(crate) fn and_checkpoints_at_rest_alone() {
+    for level in FLUSHING {
+        let (tale, db) = Tale::begun_beside();
+        let (stock, other) = (tale.open_stock(), tale.open());
+        other.put();
+        tale.put_stock_at(&stock, level).unwrap();
+        for mode in ["PASSIVE", "RESTART", "TRUNCATE"] {
+            assert!(!checkpoint(&stock, mode), "{mode} in a session");
+        }
+        for db in [&db, &other] {
+            db.ok("PRAGMA rests");
+        }
+        for mode in ["PASSIVE", "RESTART", "TRUNCATE"] {
+            assert!(checkpoint(&stock, mode), "{mode} at rest");
+            tale.put_stock_at(&stock, level).unwrap();
+            tale.survives_all();
+        }
+        db.put();
+        other.put();
+        tale.survives_all();
+    }
+}
+
+/// Stock SQLite begins `-wal` anew at rest, in one way or the other, and dash goes on with it.
+#[test]
+pub(crate) fn and_its_generations_are_gone_on_with() {
+    for (at, mode) in FLUSHING.iter().flat_map(|at| [(*at, "RESTART"), (*at, "TRUNCATE")]) {
+        let (tale, db) = Tale::begun_beside();
+        let stock = tale.open_stock();
+        for number in 0..3 {
+            db.ok("PRAGMA rests");
+            tale.put_stock_at(&stock, at).unwrap();
+            level(&stock, at);
+            assert!(checkpoint(&stock, mode));
+            if number > 0 {
+                tale.put_stock_at(&stock, at).unwrap();
+            }
+            tale.watch();
+            for _ in 0..12 {
+                db.put();
+            }
+            tale.put_stock_at(&stock, at).unwrap();
+            db.restart();
+            tale.done();
+            tale.survives_all();
+        }
+    }
+}
+
+/// Under OFF stock SQLite may lose all of that at a power loss, and nothing once dash has committed
+/// in FULL.
+#[test]
+pub(crate) fn also_those_that_are_on_no_device() {
+    for truncates in [false, true] {
+        let tale = Tale::beside();
+        let (db, stock) = (tale.open(), tale.open_stock());
+        for _ in 0..2 {
+            for _ in 0..20 {
+                db.put();
+            }
+            db.ok("PRAGMA rests");
+            for _ in 0..2 {
+                tale.put_stock_at(&stock, "OFF").unwrap();
+                assert!(checkpoint(&stock, if truncates { "TRUNCATE" } else { "RESTART" }));
+            }
+            tale.put_stock_at(&stock, "OFF").unwrap();
+            db.put();
+            tale.survives_all();
+        }
+    }
+}
+
+/// Under OFF it copies pages that are on no device then, and flushes nothing. A connection that
+/// begins `-wal` anew flushes the database, though nobody of dash has written there.
+#[test]
+pub(crate) fn and_a_checkpoint_of_it_in_off_takes_nothing() {
+    for rests in [false, true] {
+        let tale = Tale::beside();
+        let (db, stock) = (tale.open(), tale.open_stock());
+        for _ in 0..if rests { 20 } else { 1 } {
+            db.put();
+        }
+        db.synchronous("NORMAL");
+        for _ in 0..20 {
+            db.put();
+        }
+        db.synchronous("FULL");
+        db.put();
+        if rests {
+            db.ok("PRAGMA rests");
+        }
+        level(&stock, "OFF");
+        if checkpoint(&stock, "PASSIVE") {
+            for _ in 0..9 {
+                db.put();
+                tale.survives_all();
+            }
+        } else {
+            assert!(!rests);
+        }
+    }
+}
+
+/// Its commits in FULL survive what a connection of dash in OFF does, where no other one of dash
+/// has committed.
+#[test]
+pub(crate) fn nor_from_itself() {
+    let tale = Tale::beside();
+    let (db, stock) = (tale.open(), tale.open_stock());
+    for _ in 0..20 {
+        tale.put_stock(&stock).unwrap();
+    }
+    db.synchronous("OFF");
+    for _ in 0..3 {
+        db.checkpoint("PASSIVE");
+        tale.survives_all();
+        db.put();
+        tale.survives_all();
+    }
+}
+
+/// A writer of dash dies between the record of a generation and its header, and a stock writer
+/// writes that header, and flushes nothing.
+#[test]
+pub(crate) fn also_where_it_writes_the_header_that_a_dead_writer_announced() {
+    for last in 0.. {
+        let tale = Tale::beside();
+        let (stock, db, other) = (tale.open_stock(), tale.open(), tale.open());
+        // It has begun a generation itself: else it would draw other salts.
+        tale.put_stock(&stock).unwrap();
+        assert!(checkpoint(&stock, "RESTART"));
+        tale.put_stock(&stock).unwrap();
+        for _ in 0..3 {
+            db.put();
+        }
+        db.checkpoint("RESTART");
+        let died =
+            db.dies_at(false, last, |db| drop(db.scribble(1).and_then(|()| db.run("COMMIT"))));
+        tale.put_stock_at(&stock, "OFF").unwrap();
+        for _ in 0..2 {
+            other.put();
+            tale.survives_all();
+        }
+        if !died {
+            assert!(last > 10, "a transaction of {last} operations");
+            break;
+        }
+    }
+}
+
+/// An older version commits a frame without a checksum, and leaves a wrong one in the wal-index.
+#[test]
+pub(crate) fn also_without_checksums() {
+    for rests in [false, true] {
+        let (tale, db) = Tale::begun_beside();
+        let stock = tale.open_stock();
+        if rests {
+            db.ok("PRAGMA rests");
+        }
+        tale.put_stock_at(&stock, "NORMAL").unwrap();
+        forget_sums(&tale);
+        // The first attempt finds another header than it has read, and sets it right.
+        let is_late = db.begin().is_err_and(|error| error.contains("locked"));
+        drop(db.run("ROLLBACK"));
+        assert!(is_late);
+        tale.survives_all();
+        db.put();
+        tale.survives_all();
+        tale.survives(&tale.machine.killed()).unwrap();
+    }
+}
+
+/// What `older.rs` does with the frames of a connection of dash, to the last frame of `-wal`.
+fn forget_sums(tale: &Tale) {
+    const HEADER: usize = 12;
+    let process = tale.machine.process();
+    let folder = process.open_directory("/".as_ref()).unwrap();
+    let open = |name: &str| {
+        dash_storage::Directory::open(&folder, name.as_ref(), OpenMode::ReadWrite).unwrap()
+    };
+    let (wal, index) = (open("app.db-wal"), open("app.db-shm").shared_region(0, 4096).unwrap());
+    // SAFETY: a region has 4,096 words of eight bytes, and is shared memory to all who have it.
+    #[expect(unsafe_code, reason = "the index is memory that processes share")]
+    let word = |at: usize| unsafe { AtomicU32::from_ptr(index.start().cast::<u32>().add(at)) };
+    let mut header: Vec<u32> = (0..HEADER).map(|at| word(at).load(SeqCst)).collect();
+    let last = u64::from(header[4]);
+    wal.write_at(&[0; 16], 32 + (last - 1) * (24 + PAGE as u64) + 8).unwrap();
+    header[6] ^= 0x5AA5_0FF0;
+    let (mut one, mut two) = (0_u32, 0_u32);
+    for pair in header[..10].chunks_exact(2) {
+        one = one.wrapping_add(pair[0]).wrapping_add(two);
+        two = two.wrapping_add(pair[1]).wrapping_add(one);
+    }
+    header[10..].copy_from_slice(&[one, two]);
+    for copy in [1, 0] {
+        for (at, value) in header.iter().enumerate() {
+            word(copy * HEADER + at).store(*value, SeqCst);
+        }
+    }
+}
+
+/// dash is closed, and comes again, beside a stock process that goes on.
+#[test]
+pub(crate) fn while_connections_of_dash_come_and_go() {
+    let open: [fn(&Tale) -> Db; 2] = [Tale::open, Tale::open_padding];
+    for (open, level) in open.iter().flat_map(|open| LEVELS.map(|level| (open, level))) {
+        let tale = Tale::beside();
+        let stock = tale.open_stock();
+        for number in 0..4 {
+            tale.put_stock_at(&stock, level).unwrap();
+            let db = open(&tale);
+            tale.watch();
+            for _ in 0..3 {
+                db.put();
+                tale.put_stock_at(&stock, level).unwrap();
+            }
+            if number % 2 == 0 {
+                db.close()
+            } else {
+                db.kill()
+            }
+            tale.done();
+            tale.survives_all();
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Stock SQLite that writes beside dash, where it is let in (WAL-50 to WAL-52): what it has done is
+//! looked at by whoever takes WRITER, makes a barrier, or begins or ends a session of the log.
+
+use crate::connection::files::Files;
+use crate::connection::state::Connection;
+use crate::context::salts_word;
+use crate::frames::pack;
+use crate::index::{Index, IndexHeader};
+use crate::mutation::{Mutation, broken};
+use crate::process::Leader;
+use crate::shared::coordination::Word;
+use dash_engine::error::{Error, Result};
+use dash_log::session::with_log_waiting;
+use dash_storage::Storage;
+
+impl<S: Storage> Files<S> {
+    /// Whether stock SQLite may write while the database is open.
+    pub(crate) fn lets_writers_in(&self) -> bool {
+        self.shared.is(Word::StockWrites)
+    }
+
+    /// Where stock SQLite writes, its commits in FULL are promises, too.
+    pub(crate) fn expect_strangers(&self) {
+        if self.lets_writers_in() && !broken(Mutation::StrangersPromiseNothing) {
+            self.shared.set(Word::Promised, 1);
+        }
+    }
+
+    /// Whether stock SQLite may have copied pages into the database, which it does not flush under
+    /// `synchronous=OFF`.
+    pub(crate) fn may_be_copied_by_strangers(&self) -> bool {
+        let unguarded = self.lets_writers_in() && !self.shared.is(Word::Session);
+        unguarded && !broken(Mutation::StrangersCopyNothing)
+    }
+}
+
+impl<S: Storage> Connection<S> {
+    /// Lets stock writers in from here on, or not; nobody else has the database open.
+    pub(crate) fn choose_stock(&self, wanted: Option<bool>) {
+        self.files.shared.set(Word::StockWrites, (wanted == Some(true)).into());
+        self.files.expect_strangers();
+    }
+
+    /// Joins others who have chosen. `wanted`: as this one's options say.
+    pub(crate) fn join_stock(&self, wanted: Option<bool>) -> Result<()> {
+        let (is_in, db) = (self.files.lets_writers_in(), self.files.names.shown());
+        let word = |writes| if writes { "write" } else { "read" };
+        match wanted.filter(|wanted| *wanted != is_in) {
+            None => Ok(()),
+            Some(wanted) => Err(Error::Held(format!(
+                "{db} is open with dash_stock={}: close it everywhere before it is opened with dash_stock={}",
+                word(is_in),
+                word(wanted)
+            ))),
+        }
+    }
+
+    /// Whether stock SQLite may write while the database is open.
+    #[must_use]
+    pub fn lets_stock_write(&self) -> bool {
+        self.files.lets_writers_in()
+    }
+
+    /// WRITER was taken: whether somebody of stock SQLite had it since the last one of dash.
+    ///
+    /// # Errors
+    ///
+    /// As the calls on the files.
+    pub(crate) fn look_at_strangers(&mut self) -> Result<()> {
+        if !self.lets_strangers_in() {
+            return Ok(());
+        }
+        self.guard_session()?;
+        let left = self.files.shared.get(Word::OwnIndex);
+        if self.index_sum() == left {
+            return Ok(());
+        }
+        self.sum_up_strangers()?;
+        self.adopt()
+    }
+
+    /// WRITER is about to be given up.
+    pub(crate) fn note_own_index(&self) {
+        if self.files.lets_writers_in() {
+            self.files.shared.set(Word::OwnIndex, self.index_sum());
+        }
+    }
+
+    /// What tells one state of the wal-index from another.
+    fn index_sum(&self) -> u64 {
+        self.index.open.as_ref().and_then(Index::header_sum).unwrap_or(0)
+    }
+
+    /// Where stock SQLite has begun a generation: what was before is in the database, and all that
+    /// is visible of it is durable in `-wal` from here on.
+    ///
+    /// # Errors
+    ///
+    /// As the calls on the files.
+    pub(crate) fn adopt(&mut self) -> Result<()> {
+        match self.strangers_generation()? {
+            Some(_) => with_log_waiting(self, Self::adopt_in_log),
+            None => Ok(()),
+        }
+    }
+
+    /// What keeps stock checkpoints out, as long as a session of the log lasts, and no longer.
+    ///
+    /// # Errors
+    ///
+    /// As the calls for the locks.
+    fn guard_session(&mut self) -> Result<()> {
+        let session = self.files.shared.is(Word::Session);
+        let Some(index) = &mut self.index.open else { return Ok(()) };
+        match session && !broken(Mutation::NoGuard) {
+            true => match index.guard() {
+                Err(Error::Busy) => Ok(()),
+                guarded => guarded,
+            },
+            false => index.unguard(),
+        }
+    }
+
+    /// Takes it for a session that is about to begin. Whether it could be had.
+    ///
+    /// # Errors
+    ///
+    /// As the calls for the locks.
+    pub(crate) fn guard_beginning(&mut self) -> Result<bool> {
+        let Some(index) = &mut self.index.open else { return Ok(true) };
+        if broken(Mutation::NoGuard) {
+            return Ok(true);
+        }
+        match index.guard() {
+            Err(Error::Busy) => Ok(false),
+            taken => taken.map(|()| true),
+        }
+    }
+
+    /// The database is at rest, whoever brought it there: stock SQLite may checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// As the calls for the locks.
+    pub fn leave_session(&mut self) -> Result<()> {
+        match !self.files.lets_writers_in() || broken(Mutation::GuardedAtRest) {
+            true => Ok(()),
+            false => self.guard_session(),
+        }
+    }
+
+    fn lets_strangers_in(&self) -> bool {
+        self.files.lets_writers_in() && self.wal.open.is_some()
+    }
+
+    /// The wal-index, if it and `-wal` are of another generation than is known.
+    fn strangers_generation(&self) -> Result<Option<IndexHeader>> {
+        let known = self.files.shared.get(Word::Salts);
+        let seen = self.index.header().filter(|_| self.lets_strangers_in());
+        let seen = seen.filter(|seen| pack(seen.salts) != known && !broken(Mutation::NotAdopted));
+        let Some(seen) = seen else { return Ok(None) };
+        // Somebody may have died between the index and the header: the next writer makes that one.
+        let header = self.wal.header(&self.files)?;
+        Ok(header.filter(|header| salts_word(header) == pack(seen.salts)).map(|_| seen))
+    }
+
+    fn adopt_in_log(&mut self, leader: &mut Leader<S>) -> Result<()> {
+        // Read before the flush: what comes later may miss it.
+        let Some(seen) = self.strangers_generation()? else { return Ok(()) };
+        if !broken(Mutation::AdoptedOverDirty) {
+            self.sync()?;
+        }
+        self.flush_wal_file()?;
+        let c = &self.files.shared;
+        for word in [Word::Window, Word::Carried, Word::Stamp, Word::StampPage] {
+            c.set(word, 0);
+        }
+        c.set(Word::Generation, c.get(Word::Generation).wrapping_add(1));
+        c.set(Word::Salts, pack(seen.salts));
+        c.set_durable(0);
+        c.set_durable(seen.mx_frame);
+        self.take_back_void(leader)?;
+        self.wal.page = None;
+        self.counters.own.generations += 1;
+        Ok(())
+    }
+}
