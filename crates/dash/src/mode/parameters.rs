@@ -289,6 +289,8 @@ mod tests {
             ("journal_mode", "shadwo", "shadow, wal, statement, delete"),
             ("journal_mode", "inpage", "isn't available"),
             ("dash_wal", "disk", "file, memory"),
+            ("dash_stock", "checkpoint", "isn't available in dash yet"),
+            ("dash_stock", "all", "read, write"),
             ("dash_log", "pmem", "absolute path"),
             ("dash_default", "wal", "there is only shadow"),
             ("dash_defualt", "shadow", "dash_default"),

@@ -43,8 +43,12 @@ const DELAYS: [u64; 12] = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100];
 
 /// How long somebody waits before the others let it pass.
 const URGENT_AFTER: Duration = Duration::from_millis(8);
+
 /// How long they do so at most, and how often they look.
 const LET_PASS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_micros(50));
+
+/// How often WRITER is tried in line where stock SQLite may have it, which wakes nobody.
+const STRANGERS: Duration = Duration::from_millis(2);
 
 /// After so long a success has nothing to do with the sleep before it.
 const FORGOTTEN: Duration = Duration::from_secs(1);
@@ -98,8 +102,8 @@ pub trait Reserve: Send + Sync {
     /// Who waits for it in this process.
     fn urgent(&self) -> Arc<Urgent>;
 
-    /// Its place in line.
-    fn turn(&self) -> Option<Turn<Memory>>;
+    /// Its place in line, and whether all who may have it wake the next one.
+    fn turn(&self) -> Option<(Turn<Memory>, bool)>;
 }
 
 /// What a thread remembers from a failed attempt to the next one.
@@ -239,7 +243,8 @@ impl Waiting {
             let unfair = (self.since + FAIR_AFTER).checked_duration_since(now);
             match (unfair, &turn) {
                 (Some(unfair), _) if !unfair.is_zero() => sleep(left.min(unfair)),
-                (_, Some(turn)) => {
+                (_, Some((turn, is_woken))) => {
+                    let left = if *is_woken { left } else { left.min(STRANGERS) };
                     if turn.wait(&mut self.ticket, left).is_none() {
                         sleep(left);
                     }
@@ -281,7 +286,7 @@ mod tests {
             Arc::default()
         }
 
-        fn turn(&self) -> Option<Turn<Memory>> {
+        fn turn(&self) -> Option<(Turn<Memory>, bool)> {
             None
         }
     }

@@ -280,11 +280,13 @@ impl Reserve for Link {
         Arc::clone(&self.together.urgent)
     }
 
-    fn turn(&self) -> Option<Turn<Memory>> {
+    fn turn(&self) -> Option<(Turn<Memory>, bool)> {
         if self.is_inherited() {
             return None;
         }
-        self.state().engine().ok().and_then(|engine| engine.turn())
+        let mut state = self.state();
+        let engine = state.engine().ok()?;
+        Some((engine.turn()?, !engine.lets_stock_write()))
     }
 }
 

@@ -20,6 +20,9 @@ pub const LOG: &str = "dash_log";
 /// Where `-wal` is.
 pub const WAL: &str = "dash_wal";
 
+/// What stock SQLite may do while the database is open.
+pub const STOCK: &str = "dash_stock";
+
 /// What [`rest::PARAMETER`] is if nothing is asked for.
 const USUAL_REST: Duration = Duration::from_millis(200);
 
@@ -31,6 +34,7 @@ pub const ALL: &[Parameter] = &[
     Parameter { name: rest::PARAMETER, value: "MS", check: |text| rest::read(text).map(drop) },
     Parameter { name: LOG, value: "PATH", check: |text| log(text).map(drop) },
     Parameter { name: WAL, value: "WHERE", check: |text| wal(text).map(drop) },
+    Parameter { name: STOCK, value: "WHAT", check: |text| stock(text).map(drop) },
     Parameter {
         name: statements::PARAMETER,
         value: "on",
@@ -53,6 +57,7 @@ const BARRIERS: [(&str, Barrier); 2] = [("log", Barrier::Log), ("wal", Barrier::
 const SWITCH: [(&str, bool); 2] = [("off", false), ("on", true)];
 const TEXTS: [(&str, Text); 3] = [("slack", Text::Slack), ("full", Text::Full), ("off", Text::Off)];
 const WALS: [(&str, bool); 2] = [("file", false), ("memory", true)];
+const STOCKS: [(&str, bool); 2] = [("read", false), ("write", true)];
 const READS: [(&str, bool); 2] = [("latest", false), ("durable", true)];
 
 /// What a word stands for, or a message with the right ones.
@@ -125,6 +130,21 @@ pub fn name_of_wal(in_memory: bool) -> &'static str {
     name(&WALS, &in_memory)
 }
 
+/// Whether stock SQLite writes while the database is open, of a name.
+pub fn stock(text: &str) -> Result<bool, String> {
+    match text.eq_ignore_ascii_case("checkpoint") {
+        true => {
+            Err(format!("{STOCK}=checkpoint isn't available in dash yet; there are read, write"))
+        }
+        false => find(STOCK, &STOCKS, text),
+    }
+}
+
+/// And back.
+pub fn name_of_stock(writes: bool) -> &'static str {
+    name(&STOCKS, &writes)
+}
+
 /// What the log is written to, as `dash_stats` says it.
 pub fn name_of_medium(medium: LogMedium) -> &'static str {
     match medium {
@@ -162,6 +182,7 @@ pub fn only_by_engine(parameters: &Parameters) -> Option<String> {
         .or_else(|| is(READ, &["durable"]))
         .or_else(|| is(LOG, &[]))
         .or_else(|| is(WAL, &["memory"]))
+        .or_else(|| is(STOCK, &["read"]))
         .or_else(|| is(statements::PARAMETER, &["on"]))
         .or_else(|| mode.map(|mode| format!("journal_mode={}", mode.names()[0])))
 }
@@ -186,6 +207,7 @@ pub fn options(parameters: &Parameters, create: bool) -> dash_wal::OpenOptions {
         durable_reads: own(parameters, READ, reads),
         rest: parameters.own(rest::PARAMETER).map_or(rest, |text| rest::read(text).ok().flatten()),
         wal_in_memory,
+        stock_writes: parameters.own(STOCK).and_then(|text| stock(text).ok()),
         log: parameters.own(LOG).and_then(|text| log(text).ok()),
         ..dash_wal::OpenOptions::default()
     }

@@ -4,17 +4,34 @@ use dash_ffi::{Code, Error, Result};
 use dash_wal::Execute;
 
 use super::file::WalFile;
-use super::parameters::{self, BARRIER, DURABILITY, READ, WAL};
+use super::parameters::{self, BARRIER, DURABILITY, READ, STOCK, WAL};
 use super::statement;
 use crate::controls::deletes_securely;
 use crate::rerun::Executor;
 use crate::statements::TEXT;
 
 /// Those that are its own.
-pub const ALL: &[&str] = &[DURABILITY, BARRIER, READ, TEXT, WAL];
+pub const ALL: &[&str] = &[DURABILITY, BARRIER, READ, TEXT, WAL, STOCK];
 
 fn wrong(message: String) -> Error {
     Error::new(Code::ERROR, message)
+}
+
+/// What only the URI chooses: an error, if another value is wanted than the present one.
+fn chosen_at_opening(
+    parameter: &str,
+    name: fn(bool) -> &'static str,
+    present: bool,
+    wanted: Option<bool>,
+) -> Result<&'static str> {
+    match wanted.filter(|wanted| *wanted != present) {
+        None => Ok(name(present)),
+        Some(wanted) => Err(wrong(format!(
+            "{parameter}={0} is chosen when the database is opened: close all connections, and open it with {parameter}={0} in \
+             its URI",
+            name(wanted)
+        ))),
+    }
 }
 
 impl WalFile {
@@ -26,6 +43,7 @@ impl WalFile {
             READ => self.dash_read(value),
             TEXT => self.dash_statement_text(value),
             WAL => self.dash_wal(value),
+            STOCK => self.dash_stock(value),
             "dash_time_reads" => self.dash_time_reads(value),
             "secure_delete" => {
                 // SQLite answers it.
@@ -93,17 +111,16 @@ impl WalFile {
         Ok(parameters::name_of_reads(engine.settings.durable_reads))
     }
 
-    /// It is chosen when the database is opened.
     fn dash_wal(&mut self, value: Option<&str>) -> Result<&'static str> {
         let is_in_memory = self.link.state().engine()?.is_in_memory();
-        match value.map(parameters::wal).transpose().map_err(wrong)? {
-            Some(wanted) if wanted != is_in_memory => Err(wrong(format!(
-                "dash_wal={0} is chosen when the database is opened: close all connections, and open it with dash_wal={0} in \
-                 its URI",
-                parameters::name_of_wal(wanted)
-            ))),
-            _ => Ok(parameters::name_of_wal(is_in_memory)),
-        }
+        let wanted = value.map(parameters::wal).transpose().map_err(wrong)?;
+        chosen_at_opening(WAL, parameters::name_of_wal, is_in_memory, wanted)
+    }
+
+    fn dash_stock(&mut self, value: Option<&str>) -> Result<&'static str> {
+        let writes = self.link.state().engine()?.lets_stock_write();
+        let wanted = value.map(parameters::stock).transpose().map_err(wrong)?;
+        chosen_at_opening(STOCK, parameters::name_of_stock, writes, wanted)
     }
 
     fn dash_statement_text(&mut self, value: Option<&str>) -> Result<&'static str> {

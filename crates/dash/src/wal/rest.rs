@@ -10,8 +10,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dash_storage::real::PerProcess;
-use dash_wal::{Newest, Rest};
+use dash_storage::real::{PerProcess, Real};
+use dash_wal::{Connection, Newest, Rest};
 
 use super::link::{Link, Links, State};
 use crate::mode::linked::Locked;
@@ -99,6 +99,10 @@ impl Watched {
         self.blind = 0;
         let pause = match seen {
             Seen::AtRest => return None,
+            Seen::Left => {
+                leave_sessions(links, lock);
+                return None;
+            }
             Seen::Committed(newest) => {
                 let before = self.newest.replace(newest);
                 links.resting.pause(self.after, before.is_none())
@@ -120,7 +124,7 @@ impl Watched {
         resting.end();
         let seen = (|| {
             if engine.is_at_rest() {
-                return Some(Seen::AtRest);
+                return Some(Seen::at_rest(engine));
             }
             // What fails here is told to the next who commits, or closes.
             let newest = engine.newest().ok()??;
@@ -139,14 +143,14 @@ impl Watched {
             match engine.come_to_rest() {
                 Ok(Rest::AtRest) => {
                     *resting.last() = Some(Instant::now());
-                    Some(Seen::AtRest)
+                    Some(Seen::at_rest(engine))
                 }
                 // The next commit has it watched again.
                 Ok(Rest::Moved) => Some(Seen::AtRest),
                 Ok(Rest::NotNow) | Err(_) => Some(Seen::Busy),
             }
         })();
-        let goes_on = !matches!(seen, Some(Seen::AtRest));
+        let goes_on = !matches!(seen, Some(Seen::AtRest | Seen::Left));
         match goes_on && resting.begin(self.after) {
             // By another one, which began meanwhile.
             true => Some(Seen::AtRest),
@@ -155,14 +159,33 @@ impl Watched {
     }
 }
 
+/// The database is at rest: each connection holds for itself what has kept stock checkpoints out.
+fn leave_sessions(links: &Links, lock: Lock) {
+    for link in links.open() {
+        if let Some(mut state) = lock(&link)
+            && let Ok(engine) = state.engine()
+        {
+            drop(engine.leave_session());
+        }
+    }
+}
+
 /// What a look has shown.
 enum Seen {
     /// Nothing need be watched any more.
     AtRest,
+    /// Nothing need be watched any more, and stock SQLite may checkpoint.
+    Left,
     /// Somebody has committed.
     Committed(Newest),
     /// It has been at rest a moment ago.
     Early(Duration),
     /// Somebody is at work.
     Busy,
+}
+
+impl Seen {
+    fn at_rest(engine: &Connection<Real>) -> Self {
+        if engine.lets_stock_write() { Self::Left } else { Self::AtRest }
+    }
 }
