@@ -3,7 +3,8 @@
 //!
 //! Errors and what memory may run out of; files beside a database, and who may use them; counters
 //! of all connections; ranges of bytes; files gone through in pieces, around holes; SQLite's own
-//! header and lock bytes; the name fence; the write lock, handed from connection to connection.
+//! header and lock bytes, and the lock levels of a database's file; the name fence; the write lock,
+//! handed from connection to connection.
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +13,7 @@ pub mod buffer_pool;
 pub mod coordination;
 pub mod copied;
 pub mod copy;
+pub mod database;
 pub mod error;
 pub mod fence;
 pub mod handover;

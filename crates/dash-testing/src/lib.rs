@@ -13,6 +13,7 @@
 //! | [`random`] | random numbers of tests whose failures name a seed |
 //! | [`crew`] | the cases of a test, several at a time |
 //! | [`long`] | whether there is time to explore further |
+//! | `stock` | SQLite without dash in another process (feature `sqlite`) |
 //! | [`extension`] | `libdash.so`, and loading it (feature `sqlite`) |
 //!
 //! It depends on no crate of dash, so that each of them can use it.
@@ -28,5 +29,7 @@ pub mod names;
 pub mod random;
 pub mod roles;
 pub mod skip;
+#[cfg(feature = "sqlite")]
+pub mod stock;
 
 pub use skip::{Need, skip};

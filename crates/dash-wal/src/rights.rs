@@ -2,8 +2,8 @@
 //! may have left them, such as a user who only reads. One with other rights than the database's is
 //! made anew if it holds nothing and nobody has the database open; else it stays as it is.
 
-use crate::database::DatabaseFile;
 use crate::names::Names;
+use dash_engine::database::DatabaseFile;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::locks::LockLevel;
 use dash_engine::open::with_remedy;

@@ -2,9 +2,9 @@
 
 use crate::connection::state::Connection;
 use crate::connection::wal::Backfill;
-use crate::database::DatabaseFile;
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
+use dash_engine::database::DatabaseFile;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::header::{MAGIC, not_sqlites};
 use dash_engine::locks::LockLevel;

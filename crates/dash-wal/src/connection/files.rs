@@ -1,6 +1,5 @@
 //! The database and what lies beside it: what every other part of a connection works on.
 
-use crate::database::DatabaseFile;
 use crate::frames::unpack;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
@@ -8,6 +7,7 @@ use crate::process::Frames;
 use crate::rights::explained;
 use crate::shared::coordination::{Coordination, Word};
 use crate::shared::locks::START;
+use dash_engine::database::DatabaseFile;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::note;

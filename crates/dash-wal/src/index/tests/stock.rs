@@ -4,12 +4,13 @@
 use super::super::slots::SLOTS;
 use super::super::{Index, READ, WRITE};
 use super::{Connection, Machine, OsStr, attached, attached_beside, busy, root};
-use crate::testing::{Stock, open};
+use crate::testing::{STOCK, open};
 use dash_engine::error::Error;
 use dash_simulated::{OperationKind, StockDescriptor};
 use dash_storage::LockKind::{Exclusive, Shared};
 use dash_storage::real::Real;
 use dash_storage::{Directory, File as _, OpenMode, Storage};
+use dash_testing::stock::Stock;
 
 const SWITCH: std::ops::Range<u64> = 128..129;
 
@@ -91,7 +92,7 @@ struct Folder {
 impl Folder {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut stock = Stock::open(&folder.path().join("db"));
+        let mut stock = Stock::open(STOCK, &folder.path().join("db"));
         stock.run("PRAGMA journal_mode=WAL").unwrap();
         stock.run("CREATE TABLE t(x)").unwrap();
         Self { stock, folder }

@@ -1,19 +1,25 @@
 //! SQLite's lock levels, among connections of dash and with stock ones.
 
 use super::DatabaseFile;
-use crate::testing::{Stock, open};
-use dash_engine::error::{Error, Operation};
-use dash_engine::locks::LockLevel::{self, Exclusive, None, Pending, Reserved, Shared};
+use crate::error::{Error, Operation};
+use crate::locks::LockLevel::{self, Exclusive, None, Pending, Reserved, Shared};
 use dash_simulated::{Effect, Fault, File, Machine, OperationKind, StockDescriptor};
 use dash_storage::real::Real;
 use dash_storage::{Directory, OpenMode, Storage};
+use dash_testing::stock::{Stock, play};
 use proptest::prelude::*;
+use std::path::Path;
 use std::sync::Arc;
 
 type Simulated = DatabaseFile<File>;
 
+/// The role's name.
+const STOCK: &str = "database::tests::stock_sqlite";
+
 fn connection(machine: &Machine) -> Simulated {
-    DatabaseFile::new(Arc::new(open(machine, "db")), "db")
+    let directory = machine.process().open_directory(Path::new("/")).unwrap();
+    let file = directory.open("db".as_ref(), OpenMode::Create { permissions: 0o644 }).unwrap();
+    DatabaseFile::new(Arc::new(file), "db")
 }
 
 fn busy<T: std::fmt::Debug>(result: Result<T, Error>) -> bool {
@@ -38,7 +44,7 @@ fn what_is_written_is_read_back() {
         |machine: &Machine| machine.power_loss(&mut dash_simulated::Nothing).file_view("/db");
     assert_eq!(durable(&machine), Option::None);
     a.sync().unwrap();
-    crate::testing::root(&machine).flush().unwrap();
+    machine.process().open_directory(Path::new("/")).unwrap().flush().unwrap();
     assert_eq!(durable(&machine).as_deref(), Some(b"\0\0\0\x0001".as_slice()));
 }
 
@@ -286,7 +292,7 @@ proptest! {
 /// A database that SQLite made, and a connection of dash to it.
 fn real() -> (tempfile::TempDir, DatabaseFile<<Real as Storage>::File>, Stock) {
     let folder = tempfile::tempdir().unwrap();
-    let mut stock = Stock::open(&folder.path().join("db"));
+    let mut stock = Stock::open(STOCK, &folder.path().join("db"));
     stock.run("CREATE TABLE t(x)").unwrap();
     let directory = Real.open_directory(folder.path()).unwrap();
     let file = directory.open("db".as_ref(), OpenMode::ReadWrite).unwrap();
@@ -345,4 +351,10 @@ fn we_meet_the_levels_of_real_sqlite() {
     assert!(busy(ours.lock(Shared)), "its PENDING keeps us out");
     stock.run("COMMIT").unwrap();
     ours.lock(Exclusive).unwrap();
+}
+
+#[test]
+#[ignore = "a role of other tests"]
+fn stock_sqlite() {
+    play(STOCK);
 }

@@ -9,15 +9,15 @@
 //! | EXCLUSIVE | the SHARED range, exclusive |
 //!
 //! Each connection has a description of its own, so the kernel keeps those of one process apart,
-//! too, and nothing need be counted here.
+//! too, whatever copy of SQLite each is of, and nothing need be counted here.
 //!
 //! Beside the level a connection may hold RESERVED, shared ([`DatabaseFile::hold_reserved`]). A
 //! reader of stock SQLite that meets the name fence asks whether anybody holds RESERVED, which
 //! tells it that this is no hot journal; and its writers in rollback mode stay out.
 
-use dash_engine::error::{Context, Error, Operation, Result};
-use dash_engine::io::read_some;
-use dash_engine::locks::{LockLevel, PENDING, RESERVED, SHARED, share};
+use crate::error::{Context, Error, Operation, Result};
+use crate::io::read_some;
+use crate::locks::{LockLevel, PENDING, RESERVED, SHARED, share};
 use dash_storage::{File, LockKind};
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,7 +36,8 @@ pub struct DatabaseFile<F: File> {
 
 impl<F: File> DatabaseFile<F> {
     /// A file on which this description holds no locks. `name` is for messages.
-    pub(crate) fn new(file: Arc<F>, name: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn new(file: Arc<F>, name: impl Into<String>) -> Self {
         let level = LockLevel::None;
         Self { file, name: name.into(), level, reserved: false, hold: false }
     }
@@ -56,17 +57,29 @@ impl<F: File> DatabaseFile<F> {
     }
 
     /// Writes all of `data` into the page cache.
-    pub(crate) fn write(&self, data: &[u8], offset: u64) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn write(&self, data: &[u8], offset: u64) -> Result<()> {
         self.file.write_at(data, offset).during(Operation::Write, &self.name)
     }
 
     /// Sets the length in bytes.
-    pub(crate) fn truncate(&self, size: u64) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn truncate(&self, size: u64) -> Result<()> {
         self.file.set_len(size).during(Operation::Resize, &self.name)
     }
 
     /// Extends it to so many bytes, with blocks reserved.
-    pub(crate) fn allocate(&self, size: u64) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn allocate(&self, size: u64) -> Result<()> {
         self.file.allocate(size).during(Operation::Resize, &self.name)
     }
 
@@ -80,7 +93,11 @@ impl<F: File> DatabaseFile<F> {
     }
 
     /// `xSync`.
-    pub(crate) fn sync(&self) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn sync(&self) -> Result<()> {
         self.file.flush().during(Operation::Flush, &self.name)
     }
 
@@ -97,7 +114,7 @@ impl<F: File> DatabaseFile<F> {
     ///
     /// `Busy` where somebody is in the way: [`Self::level`] is what was got. A failed EXCLUSIVE
     /// that was asked for at RESERVED leaves PENDING: no reader begins, those that read may end.
-    pub(crate) fn lock(&mut self, level: LockLevel) -> Result<()> {
+    pub fn lock(&mut self, level: LockLevel) -> Result<()> {
         if self.level >= level {
             return Ok(());
         }
@@ -145,13 +162,16 @@ impl<F: File> DatabaseFile<F> {
 
     /// Lowers the lock to SHARED or NONE; a level below that stays. What is held of RESERVED by
     /// [`Self::hold_reserved`] stays, too.
-    pub(crate) fn unlock(&mut self, level: LockLevel) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn unlock(&mut self, level: LockLevel) -> Result<()> {
         if self.level > LockLevel::Shared && level <= LockLevel::Shared {
             if level == LockLevel::Shared {
                 self.take(SHARED, LockKind::Shared)?;
             }
             self.give_reserved_back()?;
-            self.release(PENDING)?;
             self.level = LockLevel::Shared;
         }
         if self.level == LockLevel::Shared && level == LockLevel::None {
@@ -161,11 +181,15 @@ impl<F: File> DatabaseFile<F> {
         Ok(())
     }
 
+    /// And PENDING, with which it goes in one call.
     fn give_reserved_back(&mut self) -> Result<()> {
         match (self.reserved, self.hold) {
-            (true, true) => self.take(RESERVED, LockKind::Shared)?,
-            (true, false) => self.release(RESERVED)?,
-            (false, _) => {}
+            (true, false) => self.release(PENDING.start..RESERVED.end)?,
+            (true, true) => {
+                self.take(RESERVED, LockKind::Shared)?;
+                self.release(PENDING)?;
+            }
+            (false, _) => self.release(PENDING)?,
         }
         self.reserved = false;
         Ok(())
@@ -191,7 +215,7 @@ impl<F: File> DatabaseFile<F> {
     /// # Errors
     ///
     /// `Busy` where a writer in rollback mode has it.
-    pub(crate) fn hold_reserved(&mut self) -> Result<()> {
+    pub fn hold_reserved(&mut self) -> Result<()> {
         if !self.hold && !self.reserved {
             share(&*self.file, RESERVED, &self.name)?;
         }
@@ -200,7 +224,11 @@ impl<F: File> DatabaseFile<F> {
     }
 
     /// Holds it no longer.
-    pub(crate) fn release_hold(&mut self) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn release_hold(&mut self) -> Result<()> {
         if self.hold && !self.reserved {
             self.release(RESERVED)?;
         }
