@@ -73,9 +73,8 @@ fn writes(made: &Made) -> Session {
 }
 
 /// `process 17 (name), on dash`
-fn named(session: &Session, mode: &str) -> [String; 2] {
-    let kind = if mode == "delete" { "stock SQLite" } else { "on dash" };
-    [format!("process {} (", session.id()), format!("), {kind}, has been")]
+fn named(session: &Session) -> [String; 2] {
+    [format!("process {} (", session.id()), "), on dash, has been".to_owned()]
 }
 
 #[test]
@@ -85,7 +84,7 @@ fn a_writer_in_another_process() {
         let other = writes(&made);
         for sql in [ADD, "BEGIN IMMEDIATE"] {
             let said = busy(&made.db, sql, BUSY);
-            let [process, kind] = named(&other, mode);
+            let [process, kind] = named(&other);
             has(
                 &said,
                 &["app.db is locked: ", &process, &kind, "has been writing", "BEGIN IMMEDIATE"],
@@ -109,7 +108,7 @@ fn and_the_log_hears_of_it_when_sqlite_gives_up() {
         made.db.busy_timeout(Duration::from_millis(300)).unwrap();
         assert_eq!(refused(&made.db, ADD).0, BUSY);
         let heard = log();
-        let [process, kind] = named(&other, mode);
+        let [process, kind] = named(&other);
         let last = heard.last().unwrap();
         has(last, &[&process, &kind, "This connection has asked for ", "(busy_timeout)"]);
         assert_eq!(last_error(), *last, "{mode}");
@@ -165,7 +164,7 @@ fn a_writer_who_keeps_out_who_reads_under_locking_mode_exclusive() {
     let made = made("shadow");
     let other = writes(&made);
     run(&made.db, "PRAGMA locking_mode=EXCLUSIVE");
-    let [process, kind] = named(&other, "shadow");
+    let [process, kind] = named(&other);
     for sql in ["SELECT count(*) FROM t", "BEGIN IMMEDIATE"] {
         has(&busy(&made.db, sql, BUSY), &[&process, &kind, "has been writing for 0."]);
     }
@@ -179,7 +178,7 @@ fn a_writer_that_is_stopped() {
         other.stop();
         let said = busy(&made.db, ADD, BUSY);
         let remedy = format!("and is stopped: kill -CONT {} lets it go on", other.id());
-        let [process, kind] = named(&other, mode);
+        let [process, kind] = named(&other);
         has(&said, &[&process, &kind, &remedy]);
     }
 }
@@ -350,7 +349,7 @@ fn a_transaction_that_read_before_it_writes() {
         run(&other, "BEGIN; SELECT count(*) FROM t");
         let writer = writes(&made);
         let said = busy(&other, ADD, BUSY);
-        let [process, kind] = named(&writer, mode);
+        let [process, kind] = named(&writer);
         has(
             &said,
             &[

@@ -1,6 +1,6 @@
 //! Two SQLite libraries in one process that load the same libdash: each gets functions and files of
 //! its own copy, both work on one database without falling out of each other's locks (ecosystem 2,
-//! 3).
+//! 3), in dash's modes and in SQLite's rollback modes.
 
 mod suite;
 
@@ -47,17 +47,23 @@ class Second:
 outer = Second(':memory:')
 outer.must(lib.sqlite3_enable_load_extension(outer.db, 1))
 outer.must(lib.sqlite3_load_extension(outer.db, sys.argv[1].encode(), None, None))
-uri = 'file:' + sys.argv[2] + '?vfs=dash'
-first, other = open(sys.argv[2]), Second(uri)
+more = '&journal_mode=delete' if ENGINE == 'plain' else ''
+uri = 'file:' + sys.argv[2] + '?vfs=dash' + more
+first, other = open(sys.argv[2], more), Second(uri)
 say('copies', 2)
-assert first.execute('SELECT dash_engine()').fetchone() == ('shadow',)
-assert other.execute('SELECT dash_engine()') == ['shadow']
+assert first.execute('SELECT dash_engine()').fetchone() == (ENGINE,)
+assert other.execute('SELECT dash_engine()') == [ENGINE]
 assert first.execute('SELECT dash_version()').fetchone()[0] == other.execute('SELECT dash_version()')[0]
 ";
 
 fn played(script: &str, path: &Path) -> bool {
+    played_in("shadow", script, path)
+}
+
+fn played_in(engine: &str, script: &str, path: &Path) -> bool {
     run(&suite::open(path), "CREATE TABLE t(v); INSERT INTO t VALUES (0)");
-    let Some(mut command) = python(&format!("{SCRIPT}{script}"), &[path]) else { return false };
+    let script = format!("ENGINE = '{engine}'\n{SCRIPT}{script}");
+    let Some(mut command) = python(&script, &[path]) else { return false };
     let mut role = Role::spawn(&mut command);
     let both = role.listen("copies").is_some();
     role.finish();
@@ -151,5 +157,108 @@ other.close()
 ";
     if played(script, &path) {
         assert_eq!(suite::one::<i64>(&at_rest(&path), "SELECT v FROM t"), 200);
+    }
+}
+
+/// A close of the one copy's drops the POSIX locks that the other one has: so none of them may be
+/// one.
+#[test]
+fn and_keep_their_locks_in_rollback_mode() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let script = "
+for number in range(20):
+    first.execute('UPDATE t SET v = v + 1')
+    assert other.execute('SELECT v FROM t') == [str(2 * number + 1)]
+    other.execute('UPDATE t SET v = v + 1')
+    assert first.execute('SELECT v FROM t').fetchone() == (2 * number + 2,)
+def refused(what, script):
+    child = '''
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=0)
+try:
+    db.execute(sys.argv[2])
+except sqlite3.OperationalError as error:
+    sys.exit('locked' not in str(error))
+sys.exit(1)'''
+    import subprocess
+    subprocess.run([sys.executable, '-c', child, sys.argv[2], script], check=True)
+    lib.sqlite3_busy_timeout(what.db, 0)
+    try:
+        what.execute(script)
+        sys.exit('a lock was not respected')
+    except RuntimeError as error:
+        assert error.args[0].startswith('5:'), error
+    lib.sqlite3_busy_timeout(what.db, 30000)
+stock = Second('file:' + sys.argv[2] + '?vfs=unix')
+first.execute('BEGIN IMMEDIATE')
+first.execute('UPDATE t SET v = v + 1')
+for connection in (other, stock):
+    refused(connection, 'BEGIN IMMEDIATE')
+# Both copies open and close it, through dash and without.
+for name in (uri, 'file:' + sys.argv[2] + '?vfs=unix'):
+    passing = Second(name)
+    assert passing.execute('SELECT v FROM t') == ['40']
+    passing.close()
+passing = sqlite3.connect(sys.argv[2])
+assert passing.execute('SELECT v FROM t').fetchone() == (40,)
+passing.close()
+refused(other, 'BEGIN IMMEDIATE')
+other.close()
+refused(stock, 'BEGIN IMMEDIATE')
+first.execute('COMMIT')
+# A stock connection of the second copy keeps its locks whatever dash closes.
+stock.execute('BEGIN IMMEDIATE')
+stock.execute('UPDATE t SET v = v + 1')
+for _ in range(3):
+    passing = Second(uri)
+    assert passing.execute('SELECT v FROM t') == ['41']
+    passing.close()
+    open(sys.argv[2], more).close()
+other = Second(uri)
+refused(other, 'BEGIN IMMEDIATE')
+stock.execute('COMMIT')
+for db in (first, other, stock):
+    db.execute('UPDATE t SET v = v + 1')
+    db.close()
+";
+    if played_in("plain", script, &path) {
+        assert_eq!(suite::one::<i64>(&at_rest(&path), "SELECT v FROM t"), 45);
+    }
+}
+
+#[test]
+fn and_lose_no_commit_in_rollback_mode() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let script = "
+acknowledged = [0] * 4
+def count(place, connect):
+    db = connect()
+    for _ in range(40):
+        db.execute('BEGIN IMMEDIATE')
+        db.execute('UPDATE t SET v = v + 1')
+        db.execute('COMMIT')
+        acknowledged[place] += 1
+    db.close()
+def come_and_go():
+    while any(thread.is_alive() for thread in threads):
+        for connect in (lambda: open(sys.argv[2], more), lambda: Second(uri)):
+            db = connect()
+            db.execute('SELECT v FROM t')
+            db.close()
+connects = [lambda: open(sys.argv[2], more), lambda: Second(uri)] * 2
+threads = [threading.Thread(target=count, args=it) for it in enumerate(connects)]
+for thread in threads: thread.start()
+come_and_go()
+for thread in threads: thread.join()
+assert acknowledged == [40] * 4, acknowledged
+assert other.execute('PRAGMA integrity_check') == ['ok']
+assert first.execute('SELECT v FROM t').fetchone() == (160,)
+first.close()
+other.close()
+";
+    if played_in("plain", script, &path) {
+        assert_eq!(suite::one::<i64>(&at_rest(&path), "SELECT v FROM t"), 160);
     }
 }

@@ -63,7 +63,7 @@ pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 
 /// Lines of product source a crate may have: without tests, comments counted.
 pub(crate) const LINES: &[(&str, usize)] = &[
-    ("dash", 16_019),
+    ("dash", 16_412),
     ("dash-bench", 5_385),
     ("dash-cli", 7_624),
     ("dash-engine", 2_877),
@@ -88,7 +88,7 @@ pub(crate) const WORDS: &[(&str, usize)] = &[
     (".github/CONTRIBUTING.md", 395),
     (".github/SECURITY.md", 1_890),
     ("README.md", 997),
-    ("crates/ARCHITECTURE.md", 2_256),
+    ("crates/ARCHITECTURE.md", 2_272),
     ("crates/dash-log/FORMAT.md", 3_570),
     ("crates/dash-shadow/FORMAT.md", 5_990),
     ("crates/dash-shadow/HISTORY.md", 2_902),

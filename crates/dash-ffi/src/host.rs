@@ -2,7 +2,7 @@
 //! ours was registered.
 //!
 //! What dash does not store in its own way (temporary files, statement journals, stock journals,
-//! plain databases) passes through here, with names, flags and codes untouched.
+//! what stock SQLite's rules read) passes through here, with names, flags and codes untouched.
 
 use crate::api::Api;
 use crate::code::{Code, OK};

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use dash_ffi::{File, FileControl, Handled, HostFile, LockLevel, Result, TempFilename};
+use dash_ffi::{Code, File, FileControl, Handled, LockLevel, Result, TempFilename};
 use dash_storage::Storage;
 use dash_storage::real::Real;
 
@@ -40,6 +40,18 @@ pub fn toggle(value: &mut bool, setting: &mut i32) {
     }
 }
 
+/// A length in whole chunks of so many bytes, as the stock VFS counts them; 0: any length will do.
+///
+/// # Errors
+///
+/// `SQLITE_FULL`
+pub fn in_chunks(size: u64, chunk: u64) -> Result<u64> {
+    match chunk {
+        0 => Ok(size),
+        chunk => size.checked_next_multiple_of(chunk).ok_or(Code::FULL.into()),
+    }
+}
+
 /// `SQLITE_FCNTL_MMAP_SIZE`: sets the limit, unless it is negative, and answers what it was.
 pub fn set_mmap_size(maps: &mut Maps, size: &mut i64) {
     let old = match u64::try_from(*size) {
@@ -63,7 +75,7 @@ pub fn answer_temporary_name(mut name: TempFilename<'_>) -> Result<Handled> {
 }
 
 /// Whether the name of a plain file stands for another one now, or for none.
-pub fn has_moved(file: &mut HostFile) -> Result<bool> {
+pub fn has_moved(file: &mut dyn File) -> Result<bool> {
     let mut moved = false;
     file.file_control(FileControl::HasMoved(&mut moved))?;
     Ok(moved)

@@ -5,8 +5,7 @@ use std::any::Any;
 use std::path::Path;
 
 use dash_ffi::{
-    DeviceCharacteristics, File, FileControl, Handled, HostFile, HostVfs, LockLevel, Result,
-    SyncFlags,
+    DeviceCharacteristics, File, FileControl, Handled, HostVfs, LockLevel, Result, SyncFlags,
 };
 
 use crate::mode::Parameters;
@@ -24,7 +23,7 @@ impl Database for Gone {
         Err(gone())
     }
 
-    fn leave(self: Box<Self>, _: &mut Parameters, _: &Path, _: &HostVfs) -> Result<HostFile> {
+    fn leave(self: Box<Self>, _: &mut Parameters, _: &Path, _: &HostVfs) -> Result<()> {
         Err(gone())
     }
 

@@ -210,7 +210,8 @@ fn each_once(held: &[Held], wanted: Wanted) -> Vec<&Held> {
         all.push(lock);
     }
     // Of the process's own, it may be this connection that has it: then others are in the way.
-    let may_be_own = |lock: &&Held| lock.process.id == own && !lock.is_of_description;
+    let may_read = wanted == Wanted::NoReader;
+    let may_be_own = |lock: &&Held| lock.process.id == own && (may_read || !lock.is_of_description);
     if all.iter().any(|lock| !may_be_own(lock)) {
         all.retain(|lock| !may_be_own(lock));
     }

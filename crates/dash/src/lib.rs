@@ -129,6 +129,7 @@ mod mode;
 mod modes;
 mod no_database;
 mod open;
+mod own_file;
 mod plain;
 mod pragma;
 mod reference;

@@ -4,7 +4,7 @@
 
 use std::sync::Mutex;
 
-use dash_ffi::{File, HostFile, explain};
+use dash_ffi::{File, explain};
 
 use crate::leftovers::{HEADER, MAGIC};
 
@@ -28,7 +28,7 @@ impl NoDatabase {
     }
 
     /// A connection begins to read: it is told, unless the file may be a database by now.
-    pub fn tell(&self, file: &mut HostFile) {
+    pub fn tell(&self, file: &mut dyn File) {
         let Ok(mut known) = self.0.try_lock() else { return };
         let Some(found) = &mut *known else { return };
         let mut header = vec![0; HEADER];

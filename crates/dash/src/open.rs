@@ -3,7 +3,7 @@
 //! | | |
 //! |---|---|
 //! | in memory, without a name | the host |
-//! | `journal_mode=delete` (or another of SQLite's own) | a plain file, through the host |
+//! | `journal_mode=delete` (or another of SQLite's own) | a plain file: [`crate::own_file`], or the host's where it is only read |
 //! | other connections of this process have it open as a plain file | likewise |
 //! | empty, or in rollback mode and nobody uses it, and no mode is asked for | a plain file, until the mode is chosen: [`crate::undecided`] |
 //! | in WAL mode | mode wal, unless `dash_default` says otherwise |

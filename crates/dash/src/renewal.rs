@@ -23,6 +23,7 @@ use crate::main_file::MainFile;
 use crate::mode::registry::{self, Membership};
 use crate::mode::{Database, Place};
 use crate::modes::MODES;
+use crate::plain::PlainFile;
 
 /// PRAGMAs of the connection that no parameter of the URI stands for.
 const SETTINGS: [&str; 1] = ["dash_time_reads"];
@@ -47,15 +48,19 @@ impl MainFile {
     #[cold]
     fn came_over_fork(&mut self) -> Result<()> {
         let in_transaction = self.slots != 0 || self.level > self.database.resting_level();
-        if self.database.survives_fork() {
-            if self.undecided && !in_transaction {
-                // Nobody has written it, and nothing is shared about it.
-                self.forks = real::forks();
-            }
-            return Ok(());
-        }
-        if in_transaction {
+        let survives = self.database.survives_fork();
+        if in_transaction && !survives {
             return Err(inherited(&self.path));
+        }
+        if self.undecided && !in_transaction {
+            // Nobody has written it, and nothing is shared about it.
+            if !survives {
+                self.open_undecided()?;
+            }
+            self.forks = real::forks();
+        }
+        if survives || self.undecided {
+            return Ok(());
         }
         let begun = Instant::now();
         self.renew().map_err(|error| match error.code.primary() {
@@ -91,6 +96,16 @@ impl MainFile {
         std::mem::forget(dead);
         self.membership = Some(membership);
         self.forks = real::forks();
+        Ok(())
+    }
+
+    /// Opens one again whose mode is not chosen.
+    fn open_undecided(&mut self) -> Result<()> {
+        let carried = self.carried()?;
+        let Self { host, path, parameters, window, .. } = self;
+        let mut file = PlainFile::open(host, path, parameters, window)?;
+        carried.set(&mut file)?;
+        std::mem::forget(std::mem::replace(&mut self.database, Box::new(file)));
         Ok(())
     }
 

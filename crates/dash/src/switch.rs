@@ -20,7 +20,7 @@ use crate::main_file::MainFile;
 use crate::mode::registry::Membership;
 use crate::mode::{Database, Mode, Switching, gone, in_use};
 use crate::modes::MODES;
-use crate::plain::{self, PlainFile};
+use crate::plain;
 use crate::wal;
 
 impl MainFile {
@@ -70,13 +70,7 @@ impl MainFile {
         let left = std::mem::replace(&mut self.database, Box::new(Gone));
         let from = self.mode;
         let left = left.leave(&mut self.parameters, &self.path, &self.host);
-        let entered = left.and_then(|file| {
-            let plain: Box<dyn Database> = Box::new(PlainFile::at_rest(file, &self.path));
-            match to.is_plain() {
-                true => Ok(plain),
-                false => to.enter(&self.switching(membership)),
-            }
-        });
+        let entered = left.and_then(|()| to.enter(&self.switching(membership)));
         let (database, failed) = match entered {
             Ok(database) => (database, None),
             Err(error) => self.enter_either(membership, from, to, error)?,
@@ -134,14 +128,15 @@ impl MainFile {
     /// To where SQLite has gone by itself, if no other connection of this process is there: to a
     /// plain file. At once, for what SQLite may do next depends on whether there is shared memory.
     pub(crate) fn follow(&mut self) -> Result<()> {
-        let membership = self.membership.as_ref();
-        if !membership.is_some_and(|membership| membership.switch(plain::MODE)) {
-            return Ok(());
-        }
         let carried = self.carried()?;
+        let membership = self.membership.as_ref();
+        let Some(membership) = membership.filter(|membership| membership.switch(plain::MODE))
+        else {
+            return Ok(());
+        };
         let left = std::mem::replace(&mut self.database, Box::new(Gone));
-        let file = left.leave(&mut self.parameters, &self.path, &self.host)?;
-        self.database = Box::new(PlainFile::at_rest(file, &self.path));
+        left.leave(&mut self.parameters, &self.path, &self.host)?;
+        self.database = plain::MODE.enter(&self.switching(membership))?;
         self.mode = plain::MODE;
         carried.set(&mut *self.database)
     }

@@ -85,8 +85,8 @@ impl Database for Open {
         Ok(())
     }
 
-    fn leave(self: Box<Self>, _: &mut Parameters, _: &Path, _: &HostVfs) -> Result<HostFile> {
-        Ok(self.file)
+    fn leave(self: Box<Self>, _: &mut Parameters, _: &Path, _: &HostVfs) -> Result<()> {
+        self.close()
     }
 
     fn end(self: Box<Self>, _: &HostVfs) -> Result<()> {

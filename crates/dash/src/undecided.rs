@@ -21,11 +21,11 @@ use dash_storage::{Directory, Storage};
 use crate::by_stock::{PATIENCE, PAUSE};
 use crate::errors::{inherited, to_sqlite};
 use crate::leftovers::Neighbours;
-use crate::main_file::{MainFile, opened};
+use crate::main_file::MainFile;
 use crate::mode::registry::{self, Membership};
 use crate::mode::{Mode, Place, Request, Switching, in_use};
 use crate::modes::MODES;
-use crate::plain::{self, PlainFile};
+use crate::plain;
 
 /// How long another one may have it open before it is taken to be in use, and not only looked at by
 /// somebody who opens it, too.
@@ -82,12 +82,7 @@ fn nothing_is_left(path: &Path) -> bool {
 
 /// Opens it as a plain file; `None`: it can't be written.
 pub fn open(request: &Request<'_>) -> Result<Option<Opened>> {
-    let (file, flags) = request.host.open(request.name, request.flags)?;
-    if !flags.contains(OpenFlags::READWRITE) {
-        return Box::new(file).close().map(|()| None);
-    }
-    let file = Box::new(PlainFile::at_rest(file, request.path));
-    let mut opened = opened(request, (plain::MODE, file), flags, None);
+    let Some(mut opened) = request.plain_undecided()? else { return Ok(None) };
     if let Some(file) = opened.file.as_any().downcast_mut::<MainFile>() {
         file.undecided = true;
     }

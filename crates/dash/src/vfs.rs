@@ -20,6 +20,7 @@ use dash_storage::real;
 
 use crate::holders::name_holders;
 use crate::mode::registry;
+use crate::own_file::Journal;
 use crate::{backup, errors, errors_to, leftovers, open, refused, rerun, together, wake};
 
 /// Makes the VFS for one SQLite.
@@ -68,6 +69,7 @@ impl Vfs for Dash {
             None => {
                 if kind == FileKind::MainJournal {
                     leftovers::refuse_odd_journal(path)?;
+                    return Journal::open(host, name, path, flags);
                 }
                 open::through_host(host, name, flags)
             }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dash_ffi::{ConnectionRef, File, HostFile, HostVfs, LockLevel, Result, Row, Value};
+use dash_ffi::{ConnectionRef, File, HostVfs, LockLevel, Result, Row, Value};
 use dash_statement::Schema;
 use dash_storage::FileId;
 
@@ -153,8 +153,8 @@ pub trait Database: File {
     /// Why not.
     fn may_leave(&mut self) -> Result<()>;
 
-    /// Gives it up: what stays is a plain SQLite file at rest, which the host has open, without a
-    /// lock. What `PRAGMA`s have chosen goes into `parameters`, for whoever opens it again.
+    /// Closes it: what stays is a plain SQLite file at rest. What `PRAGMA`s have chosen goes into
+    /// `parameters`, for whoever opens it again.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ pub trait Database: File {
         parameters: &mut Parameters,
         path: &Path,
         host: &HostVfs,
-    ) -> Result<HostFile>;
+    ) -> Result<()>;
 
     /// Closes it.
     ///

@@ -10,7 +10,7 @@
 //!
 //! In a forked child what came over the fork stays listed for the questions about files beside it,
 //! as a transaction of the parent's may have to be rolled back there; for all else it counts only
-//! where its files work in the child, too. The first connection that joins begins it anew.
+//! where it is a plain file. The first connection that joins begins it anew.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -42,7 +42,7 @@ impl Listed {
         Self { mode, connections: 0, shared: Arc::default(), forks: real::forks() }
     }
 
-    /// Whether it is about connections of the parent's. Plain files are the child's, too.
+    /// Whether it is about connections of the parent's. A plain file stays one in the child.
     fn is_inherited(&self) -> bool {
         self.forks != real::forks() && !self.mode.is_plain()
     }
@@ -143,7 +143,8 @@ pub fn join(
     let mode = wanted.unwrap_or(default);
     change(|databases| {
         let listed = databases.entry(path.clone()).or_insert_with(|| Listed::new(mode));
-        if listed.is_inherited() {
+        if listed.forks != real::forks() {
+            let mode = if listed.mode.is_plain() { listed.mode } else { mode };
             listed.renew(mode);
         }
         if wanted.is_some_and(|wanted| wanted != listed.mode) {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use dash_ffi::{Code, ConnectionRef, Error, HostFile, HostVfs, LockLevel, Result, Row};
+use dash_ffi::{Code, ConnectionRef, Error, HostVfs, LockLevel, Result, Row};
 use dash_shadow::Connection;
 use dash_storage::FileId;
 
@@ -80,10 +80,10 @@ impl Database for ShadowFile {
         parameters: &mut Parameters,
         path: &Path,
         host: &HostVfs,
-    ) -> Result<HostFile> {
+    ) -> Result<()> {
         self.keep(parameters);
         self.close_engine(host)?;
-        leaving::become_plain(path, host)
+        leaving::become_plain(path)
     }
 
     fn keep(&mut self, parameters: &mut Parameters) {

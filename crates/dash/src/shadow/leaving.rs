@@ -1,19 +1,21 @@
 //! Leaving mode shadow: what stays is a plain SQLite file, without a shadow.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
-use dash_ffi::{Code, Error, File, HostFile, HostVfs, LockLevel, OpenFlags, Result};
+use dash_ffi::{Code, Error, File, HostVfs, LockLevel, OpenFlags, Result};
 use dash_shadow::{Connection, Error as EngineError, OpenOptions, Operation};
 use dash_storage::real::Real;
-use dash_storage::{Directory, Storage};
+use dash_storage::{Directory, OpenMode, Storage};
 
 use crate::by_stock::{PATIENCE, PAUSE};
 use crate::clearing;
 use crate::controls::has_moved;
 use crate::errors::{looking_for, to_sqlite};
 use crate::leftovers::{HEADER, Leftover, Neighbours};
-use crate::mode::{Mode, Place, in_use};
+use crate::mode::{Mode, Parameters, Place, in_use};
+use crate::own_file::OwnFile;
 
 /// Whether there is a shadow that may hold the newest commit: whoever had the database open has not
 /// closed it.
@@ -68,7 +70,7 @@ pub(super) fn recover(host: &HostVfs, path: &Path, permissions: Option<u32>) -> 
     note_put_aside(host, path, &engine);
     let mut tell = |message: &str| host.note(Code::WARNING, message);
     engine.close_telling(&mut tell).map_err(to_sqlite)?;
-    File::close(Box::new(become_plain(path, host)?))
+    become_plain(path)
 }
 
 /// Says what became of the shadow of a database that was removed.
@@ -113,17 +115,17 @@ pub(crate) fn refuse_older(path: &Path) -> Result<()> {
     Err(Error::new(Code::CANTOPEN, message))
 }
 
-/// Opens the file through the host and removes the shadow, under a lock that no connection of dash,
-/// old or new, lets pass: RESERVED.
-pub(super) fn become_plain(path: &Path, host: &HostVfs) -> Result<HostFile> {
-    let (mut file, _) = host.open_path(path, OpenFlags::MAIN_DB | OpenFlags::READWRITE)?;
+/// Removes the shadow, under a lock that no connection of dash, old or new, lets pass: RESERVED.
+pub(super) fn become_plain(path: &Path) -> Result<()> {
+    let parameters = Parameters::default();
+    let file = OwnFile::open(path, OpenMode::ReadWrite, &parameters, Arc::default());
+    let mut file = file.map_err(to_sqlite)?;
     for level in [LockLevel::Shared, LockLevel::Reserved] {
         file.lock(level).map_err(|error: Error| match error.code.primary() {
             Code::BUSY => in_use(path),
             _ => error,
         })?;
     }
-    // By this descriptor: closing another one would take SQLite's locks away.
     let mut start = [0; HEADER];
     file.read(&mut start, 0)?;
     if dash_shadow::is_protected(&start) {
@@ -143,8 +145,7 @@ pub(super) fn become_plain(path: &Path, host: &HostVfs) -> Result<HostFile> {
         Err(EngineError::Busy) => return Err(in_use(path)),
         other => other.map_err(to_sqlite)??,
     }
-    file.unlock(LockLevel::None)?;
-    Ok(file)
+    file.unlock(LockLevel::None)
 }
 
 /// Removes the shadow, after the names are durable: a power loss must not find the older copy under

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dash_ffi::{
-    Code, DeviceCharacteristics, Error, File, FileControl, Handled, HostFile, HostVfs, LockLevel,
+    Code, DeviceCharacteristics, Error, File, FileControl, Handled, HostVfs, LockLevel,
     PagePointer, Result, SyncFlags, Window,
 };
 use dash_shadow::{Error as EngineError, ReadOnly};
@@ -155,7 +155,7 @@ impl Database for ReadOnlyFile {
         Err(self.refusal())
     }
 
-    fn leave(self: Box<Self>, _: &mut Parameters, _: &Path, _: &HostVfs) -> Result<HostFile> {
+    fn leave(self: Box<Self>, _: &mut Parameters, _: &Path, _: &HostVfs) -> Result<()> {
         Err(self.refusal())
     }
 

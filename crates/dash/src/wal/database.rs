@@ -4,9 +4,7 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use dash_ffi::{
-    Code, ConnectionRef, Error, HostFile, HostVfs, LockLevel, OpenFlags, Result, Row, Value,
-};
+use dash_ffi::{Code, ConnectionRef, Error, HostVfs, LockLevel, Result, Row, Value};
 use dash_storage::FileId;
 use dash_wal::{Doing, Durability, LockLevel as EngineLevel, LogMedium, RestState};
 
@@ -131,17 +129,11 @@ impl Database for WalFile {
         }
     }
 
-    fn leave(
-        self: Box<Self>,
-        kept: &mut Parameters,
-        path: &Path,
-        host: &HostVfs,
-    ) -> Result<HostFile> {
+    fn leave(self: Box<Self>, kept: &mut Parameters, path: &Path, _: &HostVfs) -> Result<()> {
         self.keep_settings(kept, &mut self.link.state())?;
         self.close_engine()?;
         unfinished::remove_log(path, false);
-        let (file, _) = host.open_path(path, OpenFlags::MAIN_DB | OpenFlags::READWRITE)?;
-        Ok(file)
+        Ok(())
     }
 
     fn resting_level(&self) -> LockLevel {

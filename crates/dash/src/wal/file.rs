@@ -18,7 +18,7 @@ use dash_wal::Connection;
 use super::link::{Link, State};
 use super::name::MODE;
 use super::region;
-use crate::controls::engine_level;
+use crate::controls::{engine_level, in_chunks};
 use crate::latency::Op;
 use crate::leftovers::{HEADER, says_wal};
 use crate::main_file::SECTOR;
@@ -173,18 +173,10 @@ impl WalFile {
         Error::new(Code::READONLY, "the database was opened for reading only")
     }
 
-    /// In whole chunks, as the stock VFS counts them.
-    fn in_chunks(&self, size: u64) -> Result<u64> {
-        match self.chunk {
-            0 => Ok(size),
-            chunk => size.checked_next_multiple_of(chunk).ok_or(Code::FULL.into()),
-        }
-    }
-
     /// `SQLITE_FCNTL_SIZE_HINT`: the file will be so long soon. Without chunks it grows as it is
     /// written.
     pub(super) fn expect_size(&mut self, size: i64) -> Result<()> {
-        let size = self.in_chunks(u64::try_from(size).unwrap_or(0))?;
+        let size = in_chunks(u64::try_from(size).unwrap_or(0), self.chunk)?;
         if self.chunk == 0 || self.link.is_read_only {
             return Ok(());
         }
@@ -233,7 +225,7 @@ impl File for WalFile {
         if self.link.is_read_only {
             return Err(self.refusal());
         }
-        let size = self.in_chunks(size)?;
+        let size = in_chunks(size, self.chunk)?;
         self.link.state().call(|engine| engine.truncate(size))
     }
 
