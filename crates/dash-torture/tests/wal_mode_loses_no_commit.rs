@@ -71,6 +71,17 @@ fn log_4096() {
     explore("log", 4096);
 }
 
+/// With stock SQLite that writes along (WAL-50 to WAL-52).
+#[test]
+fn beside_512() {
+    explore("beside", 512);
+}
+
+#[test]
+fn beside_4096() {
+    explore("beside", 4096);
+}
+
 /// With `-wal` in the memory of one process (WAL-35 to WAL-38).
 #[test]
 fn alone_512() {

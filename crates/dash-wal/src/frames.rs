@@ -21,7 +21,7 @@ mod sums;
 
 use crate::bounds::is_page_size;
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_engine::io::{read_exact, read_some};
+use dash_engine::io::{read_exact, read_padded, read_some};
 use dash_engine::memory::zeros;
 use dash_storage::File;
 use std::ops::ControlFlow;
@@ -230,6 +230,27 @@ impl Prefix {
     pub(crate) fn before_all(header: &WalHeader) -> Self {
         let checksum = header.checksum;
         Self { last: 0, checksum, committed: 0, committed_checksum: checksum, pages: 0 }
+    }
+
+    /// All up to frame `last`, which are valid.
+    ///
+    /// # Errors
+    ///
+    /// As the calls on the file.
+    pub(crate) fn up_to<F: File>(
+        file: &F,
+        header: &WalHeader,
+        last: u32,
+        name: &str,
+    ) -> Result<Self> {
+        let (all, mut bytes) = (Self::before_all(header), [0; FRAME_HEADER]);
+        if last == 0 {
+            return Ok(all);
+        }
+        let at = frame_offset(last, header.page_size);
+        read_padded(file, &mut bytes, at).during(Operation::Read, name)?;
+        let FrameHeader { checksum, .. } = FrameHeader::decode(&bytes);
+        Ok(Self { last, checksum, committed: last, committed_checksum: checksum, ..all })
     }
 
     /// These and the next one.

@@ -36,6 +36,7 @@ mod a_log_without_its_wal_is_void;
 mod a_lost_log_is_noticed;
 mod a_normal_commit_is_durable_with_the_next_checkpoint;
 mod a_process_that_is_killed_takes_nobody_along;
+mod a_stock_writers_frames_get_their_checksums;
 mod a_stopped_leader_stops_nobody;
 mod a_wal_in_memory_is_one_processs;
 mod a_wal_that_lost_its_blocks_is_missed;
@@ -76,6 +77,7 @@ use a_log_of_another_state_is_refused as another;
 use a_log_without_its_wal_is_void as absent;
 use a_lost_log_is_noticed as lost;
 use a_normal_commit_is_durable_with_the_next_checkpoint as normal;
+use a_stock_writers_frames_get_their_checksums as sums;
 use a_stopped_leader_stops_nobody as stopped;
 use a_wal_in_memory_is_one_processs as alone;
 use a_wal_that_lost_its_blocks_is_missed as blocks;
@@ -143,9 +145,12 @@ const TOLD: &[Told] = &[
         Mutation::HeaderTrusted,
         &[beside::also_where_it_writes_the_header_that_a_dead_writer_announced],
     ),
+    (Mutation::CopiedForStrangers, &[beside::nor_from_a_checkpoint_of_dash_in_off]),
+    (Mutation::ReadersUnguarded, &[beside::nor_where_the_one_that_began_the_session_was_killed]),
+    (Mutation::RoundsUnsummed, &[sums::before_they_are_logged_or_copied]),
     (Mutation::StrangersCopyNothing, &[beside::and_a_checkpoint_of_it_in_off_takes_nothing]),
     (Mutation::StrangersPromiseNothing, &[beside::nor_from_itself]),
-    (Mutation::StrangersUnsummed, &[beside::also_without_checksums]),
+    (Mutation::StrangersUnsummed, &[sums::from_the_next_writer]),
     (Mutation::NoNameFence, &[names::at_its_first_byte]),
     (Mutation::FenceRemovedEarly, &[closed::when_a_part_of_wal_would_come_back]),
     (Mutation::DirectoryNotFlushed, &[names::at_its_first_byte]),

@@ -1,14 +1,10 @@
-//! WAL-50, WAL-51, WAL-52: with `dash_stock=write` stock SQLite writes while dash has the database
+//! WAL-50, WAL-51: with `dash_stock=write` stock SQLite writes while dash has the database
 //! open, at any level of `synchronous`, and checkpoints where no session of the log lasts. Neither
 //! loses what it has promised.
 
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::SeqCst;
-
-use dash_storage::{File as _, OpenMode, SharedMemory, Storage};
 use dash_torture::sim::Stock;
 
-use crate::common::{Db, PAGE, Tale};
+use crate::common::{Db, Tale, losses};
 
 const LEVELS: [&str; 3] = ["FULL", "NORMAL", "OFF"];
 
@@ -91,6 +87,66 @@ pub(crate) fn and_checkpoints_at_rest_alone() {
         other.put();
         tale.survives_all();
     }
+}
+
+/// A connection that has only read keeps it out, too: the one that has begun the session may be
+/// killed.
+#[test]
+pub(crate) fn nor_where_the_one_that_began_the_session_was_killed() {
+    for reads in [false, true] {
+        for level in FLUSHING {
+            let tale = Tale::beside();
+            let (db, other, stock) = (tale.open(), tale.open(), tale.open_stock());
+            for _ in 0..20 {
+                db.put();
+            }
+            if reads {
+                other.content();
+            }
+            db.kill();
+            for _ in 0..2 {
+                assert_eq!(checkpoint(&stock, "RESTART"), !reads);
+                tale.survives_all();
+                tale.put_stock_at(&stock, level).unwrap();
+                tale.survives_all();
+            }
+            other.put();
+            assert!(!checkpoint(&stock, "PASSIVE"));
+            tale.survives_all();
+            other.put();
+            tale.survives_all();
+            other.close();
+            tale.survives_all();
+        }
+    }
+}
+
+/// With readers of four older states of it no slot is left, and dash flushes `-wal` instead.
+#[test]
+pub(crate) fn where_it_can_not_be_kept_out_of_checkpoints_the_log_is_not_begun() {
+    let tale = Tale::beside();
+    let (db, writer) = (tale.open(), tale.open_stock());
+    let readers: Vec<_> = (0..5)
+        .map(|_| {
+            tale.put_stock(&writer).unwrap();
+            let stock = tale.open_stock();
+            stock.db.execute_batch("BEGIN; SELECT count(*) FROM u").unwrap();
+            stock
+        })
+        .collect();
+    let before = (tale.flushes("-dashlog"), tale.flushes("-wal"));
+    for _ in 0..3 {
+        db.put();
+        tale.survives_all();
+    }
+    assert_eq!(tale.flushes("-dashlog"), before.0);
+    assert!(tale.flushes("-wal") >= before.1 + 3);
+    drop(readers);
+    for _ in 0..3 {
+        db.put();
+        tale.survives_all();
+    }
+    assert!(tale.flushes("-dashlog") > before.0);
 }
 
 /// Stock SQLite begins `-wal` anew at rest, in one way or the other, and dash goes on with it.
@@ -183,10 +239,32 @@ pub(crate) fn nor_from_itself() {
         tale.put_stock(&stock).unwrap();
     }
     db.synchronous("OFF");
-    for _ in 0..3 {
-        db.checkpoint("PASSIVE");
-        tale.survives_all();
+    db.checkpoint("PASSIVE");
+    tale.survives_all();
+    // Frames over older ones, and nobody asks for a flush of the header before them.
+    for _ in 0..8 {
         db.put();
+        for (fate, after) in losses(&tale.machine, 24) {
+            let found = tale.after(after).open().content();
+            assert!((20..=tale.tried()).contains(&found), "{fate}: {found} commits");
+        }
+    }
+}
+
+/// A connection of dash in OFF copies everything, and stock SQLite begins `-wal` anew on top.
+#[test]
+pub(crate) fn nor_from_a_checkpoint_of_dash_in_off() {
+    let tale = Tale::beside();
+    let (db, lazy, stock) = (tale.open(), tale.open(), tale.open_stock());
+    lazy.synchronous("OFF");
+    for _ in 0..3 {
+        for _ in 0..20 {
+            db.put();
+        }
+        db.ok("PRAGMA rests");
+        lazy.checkpoint("PASSIVE");
+        tale.survives_all();
+        tale.put_stock(&stock).unwrap();
         tale.survives_all();
     }
 }
@@ -216,57 +294,6 @@ pub(crate) fn also_where_it_writes_the_header_that_a_dead_writer_announced() {
         if !died {
             assert!(last > 10, "a transaction of {last} operations");
             break;
-        }
-    }
-}
-
-/// An older version commits a frame without a checksum, and leaves a wrong one in the wal-index.
-#[test]
-pub(crate) fn also_without_checksums() {
-    for rests in [false, true] {
-        let (tale, db) = Tale::begun_beside();
-        let stock = tale.open_stock();
-        if rests {
-            db.ok("PRAGMA rests");
-        }
-        tale.put_stock_at(&stock, "NORMAL").unwrap();
-        forget_sums(&tale);
-        // The first attempt finds another header than it has read, and sets it right.
-        let is_late = db.begin().is_err_and(|error| error.contains("locked"));
-        drop(db.run("ROLLBACK"));
-        assert!(is_late);
-        tale.survives_all();
-        db.put();
-        tale.survives_all();
-        tale.survives(&tale.machine.killed()).unwrap();
-    }
-}
-
-/// What `older.rs` does with the frames of a connection of dash, to the last frame of `-wal`.
-fn forget_sums(tale: &Tale) {
-    const HEADER: usize = 12;
-    let process = tale.machine.process();
-    let folder = process.open_directory("/".as_ref()).unwrap();
-    let open = |name: &str| {
-        dash_storage::Directory::open(&folder, name.as_ref(), OpenMode::ReadWrite).unwrap()
-    };
-    let (wal, index) = (open("app.db-wal"), open("app.db-shm").shared_region(0, 4096).unwrap());
-    // SAFETY: a region has 4,096 words of eight bytes, and is shared memory to all who have it.
-    #[expect(unsafe_code, reason = "the index is memory that processes share")]
-    let word = |at: usize| unsafe { AtomicU32::from_ptr(index.start().cast::<u32>().add(at)) };
-    let mut header: Vec<u32> = (0..HEADER).map(|at| word(at).load(SeqCst)).collect();
-    let last = u64::from(header[4]);
-    wal.write_at(&[0; 16], 32 + (last - 1) * (24 + PAGE as u64) + 8).unwrap();
-    header[6] ^= 0x5AA5_0FF0;
-    let (mut one, mut two) = (0_u32, 0_u32);
-    for pair in header[..10].chunks_exact(2) {
-        one = one.wrapping_add(pair[0]).wrapping_add(two);
-        two = two.wrapping_add(pair[1]).wrapping_add(one);
-    }
-    header[10..].copy_from_slice(&[one, two]);
-    for copy in [1, 0] {
-        for (at, value) in header.iter().enumerate() {
-            word(copy * HEADER + at).store(*value, SeqCst);
         }
     }
 }

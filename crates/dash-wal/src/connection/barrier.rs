@@ -23,6 +23,7 @@ impl<S: Storage> Connection<S> {
     /// Those of the flush.
     pub fn checkpoint_starts(&mut self) -> Result<()> {
         self.counters.own.checkpoints += 1;
+        self.checkpoint.is_lazy = !self.checkpoint.barrier;
         match self.checkpoint.barrier || broken(Mutation::NoForcedBarrier) {
             true => Ok(()),
             false => self.barrier(),
@@ -33,6 +34,7 @@ impl<S: Storage> Connection<S> {
     pub fn checkpoint_done(&mut self) {
         self.checkpoint.barrier = false;
     }
+
     /// Everything visible, before pages are copied into the database (WAL-14).
     pub(crate) fn barrier(&mut self) -> Result<()> {
         self.wal.write_held(&self.files)?;
@@ -75,6 +77,10 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn visible_end(&mut self) -> Result<Option<u32>> {
         let Some(end) = self.index.end(&self.files) else { return Ok(None) };
         for _ in 0..SUM_ATTEMPTS {
+            if self.files.shared.summed_end(end) == end {
+                return Ok(Some(end));
+            }
+            self.look_at_sums(end)?;
             if self.files.shared.summed_end(end) == end {
                 return Ok(Some(end));
             }

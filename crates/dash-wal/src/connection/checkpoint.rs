@@ -14,6 +14,9 @@ use std::ops::Range;
 pub(crate) struct Checkpoint {
     /// Everything visible was made durable since the lock CKPT was taken.
     pub barrier: bool,
+    /// It copies pages, and SQLite has not asked for the barrier, nor will it for a flush of the
+    /// database.
+    pub is_lazy: bool,
     /// Until when readers are kept back for it; 0: they are not.
     pub deadline: u64,
     /// It holds WRITER, which SQLite has not asked for.

@@ -45,6 +45,9 @@ impl<S: Storage> Connection<S> {
     pub fn truncate(&mut self, size: u64) -> Result<()> {
         self.files.shared.set(Word::DatabaseDirty, 1);
         self.files.database.truncate(size)?;
+        if self.wal.open.is_some() && self.checkpoint.is_lazy && self.files.lets_writers_in() {
+            self.flush_before_strangers()?;
+        }
         // In WAL mode that is a checkpoint's, once every commit is copied.
         self.wal.backfill = Backfill::Whole;
         Ok(())

@@ -129,7 +129,7 @@ impl<S: Storage> Connection<S> {
             RestState::Off
         } else if self.is_in_commit() || self.index.is_somebody_at_work(&self.files)? {
             RestState::Writer
-        } else if self.newest()?.is_none() {
+        } else if self.wal.open.is_none() || self.look_for_newest()?.is_none() {
             RestState::Unseen
         } else {
             RestState::Time
@@ -165,6 +165,7 @@ impl<S: Storage> Connection<S> {
         if !self.files.lets_writers_in() && self.index.is_somebody_at_work(&self.files)? {
             return Ok(Rest::NotNow);
         }
+        self.look_at_sums(newest.frame)?;
         if self.files.shared.summed_end(newest.frame) != newest.frame {
             // What a dead writer has left is no valid frame yet (WAL-19).
             self.try_sum_up_for_the_dead()?;

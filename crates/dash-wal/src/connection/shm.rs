@@ -170,6 +170,9 @@ impl<S: Storage> Connection<S> {
             }
         }
         got?;
+        if slots.start >= index::READ && kind == LockKind::Shared {
+            self.guard_reading(&slots)?;
+        }
         if slots.start == index::READ && kind == LockKind::Exclusive {
             self.checkpoint.same_generation(&slots, &mut self.index, &self.files)?;
         }
@@ -301,6 +304,8 @@ impl<S: Storage> Connection<S> {
         self.index.inherited = None;
         if delete {
             self.wal.note_backfill(self.index.open.as_ref());
+            // What is voided next is what is there.
+            self.adopt()?;
         }
         // Nobody else may be left who knows of it (WAL-19).
         let summed = match self.files.shared.is(Word::Unsummed) && !broken(Mutation::LeftUnsummed) {

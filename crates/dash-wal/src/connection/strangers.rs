@@ -4,7 +4,7 @@
 use crate::connection::files::Files;
 use crate::connection::state::Connection;
 use crate::context::salts_word;
-use crate::frames::pack;
+use crate::frames::{Prefix, WalHeader, pack, valid_prefix};
 use crate::index::{Index, IndexHeader};
 use crate::mutation::{Mutation, broken};
 use crate::process::Leader;
@@ -12,6 +12,8 @@ use crate::shared::coordination::Word;
 use dash_engine::error::{Error, Result};
 use dash_log::session::with_log_waiting;
 use dash_storage::Storage;
+use std::ops::Range;
+use std::sync::Arc;
 
 impl<S: Storage> Files<S> {
     /// Whether stock SQLite may write while the database is open.
@@ -81,9 +83,38 @@ impl<S: Storage> Connection<S> {
 
     /// WRITER is about to be given up.
     pub(crate) fn note_own_index(&self) {
-        if self.files.lets_writers_in() {
-            self.files.shared.set(Word::OwnIndex, self.index_sum());
+        if !self.files.lets_writers_in() {
+            return;
         }
+        let c = &self.files.shared;
+        c.set(Word::OwnIndex, self.index_sum());
+        if let Some(header) = self.index.header() {
+            c.set_summed(c.get(Word::Generation), header.mx_frame);
+        }
+    }
+
+    /// Looks whether frames up to `end` that stock SQLite has written have their checksums. It
+    /// writes none, so WRITER need not be held.
+    ///
+    /// # Errors
+    ///
+    /// As the calls on `-wal`.
+    pub(crate) fn look_at_sums(&mut self, end: u32) -> Result<()> {
+        let c = &self.files.shared;
+        let generation = c.get(Word::Generation);
+        let known = c.last_known_sum(end);
+        if !self.lets_strangers_in() || known >= end {
+            return Ok(());
+        }
+        let Some(wal) = self.wal.find(&self.files)? else { return Ok(()) };
+        let (salts, name) = (c.get(Word::Salts), self.files.names.shown_wal());
+        let header = WalHeader::read(&wal, name)?.filter(|header| pack(header.salts) == salts);
+        if let Some(header) = header {
+            let from = Prefix::up_to(&wal, &header, known, name)?;
+            let found = valid_prefix(&wal, &header, from, name)?;
+            self.files.shared.set_summed(generation, found.last.min(end));
+        }
+        Ok(())
     }
 
     /// What tells one state of the wal-index from another.
@@ -119,6 +150,32 @@ impl<S: Storage> Connection<S> {
             },
             false => index.unguard(),
         }
+    }
+
+    /// A checkpoint under `synchronous=OFF` has copied everything: stock SQLite may begin `-wal`
+    /// anew, and takes what was copied for durable.
+    pub(crate) fn flush_before_strangers(&mut self) -> Result<()> {
+        match broken(Mutation::CopiedForStrangers) {
+            true => Ok(()),
+            false => self.sync(),
+        }
+    }
+
+    /// A connection that reads, by these slots, keeps stock checkpoints out, too: the one that has
+    /// begun the session may be killed.
+    ///
+    /// # Errors
+    ///
+    /// As the calls for the locks.
+    pub(crate) fn guard_reading(&mut self, slots: &Range<usize>) -> Result<()> {
+        if !self.lets_strangers_in() || broken(Mutation::ReadersUnguarded) {
+            return Ok(());
+        }
+        let guarded = self.guard_session();
+        if guarded.is_err() {
+            self.index.unlock(slots.clone(), &self.files)?;
+        }
+        guarded
     }
 
     /// Takes it for a session that is about to begin. Whether it could be had.
@@ -167,6 +224,9 @@ impl<S: Storage> Connection<S> {
     fn adopt_in_log(&mut self, leader: &mut Leader<S>) -> Result<()> {
         // Read before the flush: what comes later may miss it.
         let Some(seen) = self.strangers_generation()? else { return Ok(()) };
+        let name = Arc::clone(self.files.names.shown_wal());
+        let Some(wal) = self.wal.find(&self.files)? else { return Ok(()) };
+        let Some(header) = WalHeader::read(&wal, &name)? else { return Ok(()) };
         if !broken(Mutation::AdoptedOverDirty) {
             self.sync()?;
         }
@@ -178,7 +238,9 @@ impl<S: Storage> Connection<S> {
         c.set(Word::Generation, c.get(Word::Generation).wrapping_add(1));
         c.set(Word::Salts, pack(seen.salts));
         c.set_durable(0);
-        c.set_durable(seen.mx_frame);
+        // What lacks a checksum is no valid frame, and gets one from the next writer.
+        let found = valid_prefix(&wal, &header, Prefix::before_all(&header), &name)?;
+        c.set_durable(found.committed.min(seen.mx_frame));
         self.take_back_void(leader)?;
         self.wal.page = None;
         self.counters.own.generations += 1;

@@ -111,10 +111,14 @@ impl<S: Storage> Wal<S> {
         };
         // Recovery has walked through what it calls durable.
         let c = &files.shared;
-        let is_known = pack(visible.salts) == c.get(Word::Salts) && c.is_durable(end);
-        let last = match is_known {
+        let is_of_now = pack(visible.salts) == c.get(Word::Salts);
+        let known = if is_of_now { c.last_known_sum(end) } else { 0 };
+        let last = match known == end {
             true => end,
-            false => valid_prefix(&wal, &header, Prefix::before_all(&header), &name)?.last,
+            false => {
+                let from = Prefix::up_to(&wal, &header, known, &name)?;
+                valid_prefix(&wal, &header, from, &name)?.last
+            }
         };
         let sums = match (last < end, frame((last + 1).min(end))?, frame(end)?) {
             (false, _, Some(bytes)) => FrameHeader::decode(&bytes).checksum,
@@ -194,10 +198,16 @@ impl<S: Storage> Connection<S> {
     /// As the calls on `-wal`.
     pub(crate) fn sum_up_strangers(&mut self) -> Result<()> {
         let Some(index) = self.index.open.as_ref() else { return Ok(()) };
-        match broken(Mutation::StrangersUnsummed) {
-            true => Ok(()),
-            false => self.wal.sum_up_as_found(index, &self.files),
+        if broken(Mutation::StrangersUnsummed) {
+            return Ok(());
         }
+        let c = &self.files.shared;
+        let (generation, seen) = (c.get(Word::Generation), index.header());
+        self.wal.sum_up_as_found(index, &self.files)?;
+        if let Some(seen) = seen.filter(|seen| pack(seen.salts) == c.get(Word::Salts)) {
+            c.set_summed(generation, seen.mx_frame);
+        }
+        Ok(())
     }
 
     /// Does both for a writer that died over it. WRITER is held.
@@ -224,7 +234,14 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// The same, if WRITER can be had.
+    fn sum_up_for_others(&mut self) -> Result<()> {
+        if self.files.lets_writers_in() {
+            self.sum_up_strangers()?;
+        }
+        self.sum_up_for_the_dead()
+    }
+
+    /// Does that for the dead, and for stock SQLite, if WRITER can be had.
     ///
     /// # Errors
     ///
@@ -235,14 +252,14 @@ impl<S: Storage> Connection<S> {
             return Ok(());
         }
         if self.index.holds(index::WRITE) {
-            return self.sum_up_for_the_dead();
+            return self.sum_up_for_others();
         }
         match self.index.lock(WRITER, LockKind::Exclusive, &self.files) {
             Ok(()) => {}
             Err(Error::Busy) => return Ok(()),
             Err(error) => return Err(error),
         }
-        let summed = self.sum_up_for_the_dead();
+        let summed = self.sum_up_for_others();
         self.index.unlock(WRITER, &self.files)?;
         self.files.shared.wake_first()?;
         summed

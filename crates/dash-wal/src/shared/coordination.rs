@@ -165,6 +165,9 @@ pub(crate) enum Word {
     OwnIndex = 58,
     /// 1: stock SQLite may write while the database is open.
     StockWrites = 59,
+    /// Where it may: the last frame of which it is known that all up to it have their checksums, as
+    /// a [`DurableEnd`](crate::shared::generation::DurableEnd).
+    Summed = 60,
 }
 
 /// Where the log's words are.

@@ -7,6 +7,7 @@ use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::{Coordination, Word};
 use crate::stamp::Stamp;
 use dash_storage::File;
+use std::sync::atomic::Ordering::SeqCst;
 
 /// A place in `-wal`: frame `frame` of a generation. Frames count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -69,8 +70,29 @@ impl<F: File> Coordination<F> {
         self.set(Word::HeaderNew, 0);
     }
 
-    /// `end`, or the last frame before a transaction that lacks checksums.
+    /// `end`, or the last frame before it of which it is known that all up to it have their
+    /// checksums.
+    pub fn last_known_sum(&self, end: u32) -> u32 {
+        let known = |word| DurableEnd::of(self.get(word));
+        let of_now = |known: &DurableEnd| known.covers(self.get(Word::Generation), 0);
+        let words = [Word::Durable, Word::Summed].map(known);
+        let last = words.iter().filter(|known| of_now(known)).map(|known| known.frame).max();
+        last.unwrap_or(0).min(end)
+    }
+
+    /// All frames of `generation` up to `frame` have their checksums.
+    pub fn set_summed(&self, generation: u64, frame: u32) {
+        let known = DurableEnd::new(generation, frame);
+        self.word(Word::Summed).fetch_max(known.word(), SeqCst);
+    }
+
+    /// `end`, or the last frame before a transaction that lacks checksums. Where stock SQLite
+    /// writes, nobody has said so of its frames.
     pub fn summed_end(&self, end: u32) -> u32 {
+        let end = match self.is(Word::StockWrites) && !broken(Mutation::RoundsUnsummed) {
+            true => self.last_known_sum(end),
+            false => end,
+        };
         match self.get(Word::Unsummed) {
             0 => end,
             _ if broken(Mutation::UnsummedTaken) => end,

@@ -1,6 +1,8 @@
 //! Stock SQLite beside the engine: connections that were opened before it came, or while it is
 //! there; that read beside it, and write, checkpoint and close after it was killed.
 
+use dash_storage::LockKind;
+
 use super::Wal;
 use super::image::stock_levels;
 use super::settings::{Promise, stock_promise};
@@ -9,7 +11,7 @@ use crate::sim::explore::{Checked, lock, wrong};
 use crate::sim::sql::failed;
 use crate::sim::sql::statements::{digest, transaction};
 use crate::sim::stock::index::Saved;
-use crate::sim::stock::{Stock, is_busy};
+use crate::sim::stock::{Level, Stock, is_busy};
 use crate::sim::subject::DB;
 
 /// Stock connections at most.
@@ -111,7 +113,10 @@ impl Wal {
     fn neighbour_writes(&mut self, at: usize, dice: &mut Dice) -> Checked<()> {
         let writing = self.is_being_written();
         let kept_out = self.is_open() && self.settings().claims.keeps_stock_writers_out;
-        let level = stock_levels(&self.machine)[usize::from(!dice.one_in(3))];
+        let mut level = stock_levels(&self.machine)[usize::from(!dice.one_in(3))];
+        if self.is_kept_from_checkpoints() && dice.one_in(3) {
+            level = Level::Off;
+        }
         let stock = &self.stock[at].db;
         let begun = stock
             .execute_batch(&format!("PRAGMA synchronous={level:?}; PRAGMA wal_autocheckpoint=7"))
@@ -136,6 +141,14 @@ impl Wal {
         }
         lock(&self.history).committed(stock_promise(level) == Promise::Durable);
         Ok(())
+    }
+
+    /// Whether the engine keeps stock SQLite from checkpoints, and lets it write: then it appends,
+    /// and takes nothing from anybody at any level.
+    fn is_kept_from_checkpoints(&self) -> bool {
+        let Ok(index) = self.machine.open_stock(format!("{DB}-shm")) else { return false };
+        let free = |byte| index.lock(byte..byte + 1, LockKind::Exclusive);
+        self.is_open() && free(120) && !free(121) && !free(127)
     }
 
     fn neighbour_checkpoints(&mut self, at: usize, dice: &mut Dice) -> Checked<()> {

@@ -83,13 +83,13 @@ impl Settings {
         let alone = places.len() == 1;
         let lockings = [Locking::Normal, Locking::Shared, Locking::Shared, Locking::Heap];
         let locking = if alone { lockings[dice.index(4)] } else { Locking::Normal };
-        let has_neighbours = locking == Locking::Normal && dice.one_in(3);
+        let is_beside = explorer.setup.variant == BESIDE;
+        let has_neighbours = locking == Locking::Normal && (dice.one_in(3) || is_beside);
         // One process has it, and its index is no connection's own.
         let is_alone = explorer.setup.variant == ALONE;
         let locking = if is_alone && locking == Locking::Heap { Locking::Shared } else { locking };
         let places = if is_alone { vec![0; places.len()] } else { places };
-        let keeps_stock_writers_out =
-            claims.keeps_stock_writers_out && explorer.setup.variant != BESIDE;
+        let keeps_stock_writers_out = claims.keeps_stock_writers_out && !is_beside;
         let claims = WalMode { keeps_stock_writers_out, ..claims };
         let kinds = ["host", "host", "host", "host", "full", "device", "none"];
         let durability = kinds[dice.index(kinds.len())];
@@ -106,7 +106,9 @@ impl Settings {
             is_lazy: dice.one_in(5),
             has_neighbours,
             has_faults: claims.failed_flushes && !has_neighbours && dice.one_in(4),
+            // What a killed one leaves stock SQLite sees, and may lose: it always takes part here.
             is_older: claims.pragmas
+                && !is_beside
                 && locking != Locking::Heap
                 && dice.one_in(if has_neighbours { 2 } else { 6 }),
             barrier: (claims.pragmas && dice.one_in(8)).then_some("wal"),
