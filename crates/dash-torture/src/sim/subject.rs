@@ -132,6 +132,11 @@ pub trait Subject: Send + Sync {
         None
     }
 
+    /// Whether stock SQLite may refuse it, as some versions of it do.
+    fn stock_may_refuse(&self, machine: &Machine, path: &str) -> bool {
+        self.stock_refuses(machine, path).is_some()
+    }
+
     /// The format checker, after the last connection has closed the database. `held`: the inodes
     /// that stock processes have had open since before that.
     fn check_at_rest(&self, machine: &Machine, path: &str, held: &[u64]) -> Result<(), String>;

@@ -314,7 +314,7 @@ impl Neighbours {
     /// close beside stock connections that have both copies open, by its own death, and by nothing
     /// else.
     fn refused(&self, what: &str, error: &rusqlite::Error, end: &Mutex<End>) -> Checked<()> {
-        let fence = self.explorer.subject.stock_refuses(&self.machine, DB).is_some();
+        let fence = self.explorer.subject.stock_may_refuse(&self.machine, DB);
         let cut_off = !matches!(*lock(end), End::Own);
         let marked = is_read_only(error) && stock::may_not_be_written(&self.machine);
         if cut_off

@@ -60,7 +60,7 @@ impl Wal {
         if !self.machine.exists(DB) || lock(&self.history).is_unseen() && dice.one_in(2) {
             return Ok(());
         }
-        let fence = self.explorer().subject.stock_refuses(&self.machine, DB).is_some();
+        let fence = self.explorer().subject.stock_may_refuse(&self.machine, DB);
         let process = self.machine.process();
         self.arm_beside();
         let opened = Stock::open_sharing(process)

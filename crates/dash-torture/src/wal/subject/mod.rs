@@ -119,6 +119,11 @@ impl Subject for Simulation {
         is_seen.then_some("the name fence stands")
     }
 
+    /// Its note may have been lost in a power loss where each directory survives on its own.
+    fn stock_may_refuse(&self, machine: &Machine, path: &str) -> bool {
+        has_fence(machine, path)
+    }
+
     fn check_at_rest(&self, machine: &Machine, path: &str, _: &[u64]) -> Result<(), String> {
         for ending in ["-dash", "-dash-new", "-dash-fence"] {
             if machine.exists(format!("{path}{ending}")) {
