@@ -3,11 +3,13 @@
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::job::{Found, Job, Task};
@@ -125,7 +127,11 @@ fn listen(
             let what =
                 format!("{}: the process that looked at it ended ({status})", job.task.name());
             let replay = super::worker::replay(&job.task);
-            let found = Found { failures: vec![Failure { what, replay }], ..Found::default() };
+            let fails = matches!(job.task, Task::Faults { kind, .. } if kind.shuts_down());
+            let mut found = Found::default();
+            if !(fails && status.signal() == Some(Signal::SIGBUS as i32)) {
+                found.failures.push(Failure { what, replay });
+            }
             let _nobody = news.send(News::Done(job.task, found));
         }
         if stop.load(Ordering::SeqCst) {

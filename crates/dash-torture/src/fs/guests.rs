@@ -46,11 +46,9 @@ pub fn perform(
     // The first variant twice as often as the others.
     let mut parameters = database::parameters_of(engine);
     // They tell parameters to each other, and a path is of one database; and two of them may have
-    // it open.
-    let is_for_several = |parameters: &&str| {
-        !parameters.contains(sqlite::ELSEWHERE) && !parameters.contains(sqlite::IN_MEMORY)
-    };
-    parameters.retain(is_for_several);
+    // it open. Stock writers are to be refused.
+    let others = [sqlite::ELSEWHERE, sqlite::IN_MEMORY, sqlite::STOCK_WRITES];
+    parameters.retain(|parameters| !others.iter().any(|other| parameters.contains(other)));
     parameters.insert(0, parameters[0]);
     let parameters = parameters[rng.usize(..parameters.len())];
     let model = Connection::open_in_memory().map_err(text)?;

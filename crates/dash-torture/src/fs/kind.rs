@@ -111,6 +111,12 @@ impl Kind {
         self == Self::Btrfs && (next(), next()) < (6, 16)
     }
 
+    /// Whether it shuts itself down where its device fails: then a process that has a file of it in
+    /// its memory is ended (SIGBUS), with stock SQLite's WAL mode as well.
+    pub fn shuts_down(self) -> bool {
+        matches!(self, Self::Btrfs | Self::Xfs)
+    }
+
     /// Whether this block of 4 KiB is written as a whole or not at all: superblocks, which these
     /// file systems write in place, without a journal, and take for atomic.
     pub const fn is_atomic(self, block: u64) -> bool {
