@@ -34,7 +34,8 @@ fn project(made: &Made) {
         sqlite-dash = \"*\"\n[patch.crates-io]\n"
         .to_owned();
     for file in &made.files {
-        done(Command::new("tar").arg("-xf").arg(file).current_dir(&folder));
+        // As new as they are, or cargo takes what it compiled in a run before.
+        done(Command::new("tar").arg("-xmf").arg(file).current_dir(&folder));
         let unpacked = file.file_stem().expect("a name").to_string_lossy();
         let (name, _) = unpacked.rsplit_once('-').expect("a version");
         writeln!(text, "{name} = {{ path = \"{unpacked}\" }}").expect("memory");
