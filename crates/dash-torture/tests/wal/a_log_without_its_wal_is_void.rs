@@ -72,26 +72,31 @@ pub(crate) fn nor_where_rows_were_changed() {
     assert!(refused.contains("sqlite-dash recover"), "{refused}");
 }
 
-/// Nor where a commit wrote a page that it left as it was: that is as in its last image before
-/// anything was copied, and tells nothing.
+/// A session whose last commits wrote a page that they left as it was: that is as in its last image
+/// before anything was copied, and tells nothing.
+fn session_with_a_page_as_it_was() -> (Tale, Db) {
+    let (tale, db) = Tale::begun();
+    let row = |letter: &str, number: u32| format!("'{letter}{number:03}' || hex(zeroblob(450))");
+    db.ok("CREATE TABLE long(id INTEGER PRIMARY KEY, v); CREATE INDEX by_long ON long(v)");
+    for number in 0..60 {
+        db.ok(&format!("INSERT INTO long VALUES ({number}, {})", row("a", number)));
+    }
+    db.checkpoint("RESTART");
+    for number in 0..30 {
+        db.ok(&format!("UPDATE long SET v = {} WHERE id = {number}", row("d", number)));
+    }
+    db.checkpoint("PASSIVE");
+    for number in 0..3 {
+        db.ok(&format!("UPDATE long SET v = {} WHERE id = {number}", row("e", number)));
+    }
+    (tale, db)
+}
+
+/// Nor where a commit wrote a page that it left as it was.
 #[test]
 pub(crate) fn nor_where_a_page_was_written_as_it_was() {
     for power in [false, true] {
-        let (tale, db) = Tale::begun();
-        let row =
-            |letter: &str, number: u32| format!("'{letter}{number:03}' || hex(zeroblob(450))");
-        db.ok("CREATE TABLE long(id INTEGER PRIMARY KEY, v); CREATE INDEX by_long ON long(v)");
-        for number in 0..60 {
-            db.ok(&format!("INSERT INTO long VALUES ({number}, {})", row("a", number)));
-        }
-        db.checkpoint("RESTART");
-        for number in 0..30 {
-            db.ok(&format!("UPDATE long SET v = {} WHERE id = {number}", row("d", number)));
-        }
-        db.checkpoint("PASSIVE");
-        for number in 0..3 {
-            db.ok(&format!("UPDATE long SET v = {} WHERE id = {number}", row("e", number)));
-        }
+        let (tale, db) = session_with_a_page_as_it_was();
         db.kill();
         let tale = match power {
             true => tale.after(tale.machine.power_loss(&mut dash_simulated::Everything)),
@@ -102,6 +107,60 @@ pub(crate) fn nor_where_a_page_was_written_as_it_was() {
             let refused = tale.try_open().err().unwrap();
             assert!(refused.contains("app.db-wal is missing"), "{refused}");
         }
+    }
+}
+
+/// Nor where somebody tried to open it before, and was killed: as long as the log says anything.
+#[test]
+pub(crate) fn nor_where_an_opener_was_killed() {
+    let kinds = &[OperationKind::Write, OperationKind::Flush];
+    for at in 0..40 {
+        let (tale, db) = session_with_a_page_as_it_was();
+        db.kill();
+        let head =
+            |tale: &Tale| tale.machine.file_view("/app.db-dashlog").unwrap()[..1024].to_vec();
+        let before = head(&tale);
+        let killed = tale.open_killed(at, kinds);
+        if !killed || head(&tale) != before {
+            assert!(at > 3, "it was killed before the log was void");
+            return;
+        }
+        remove(&tale.machine, "-wal");
+        let refused = tale.try_open().err();
+        assert!(refused.is_some_and(|why| why.contains("app.db-wal is missing")), "{at}");
+    }
+}
+
+/// But a stock survivor may have copied newer commits of dash's than the log has.
+#[test]
+pub(crate) fn after_a_stock_survivor_copied_what_the_log_lacks() {
+    let (tale, db) = Tale::begun();
+    db.ok("INSERT INTO big VALUES ('a')");
+    db.checkpoint("TRUNCATE");
+    for (to, level) in [("b", "FULL"), ("c", "FULL"), ("d", "NORMAL"), ("e", "NORMAL")] {
+        db.synchronous(level);
+        db.ok(&format!("UPDATE big SET v = '{to}'"));
+    }
+    let stock = tale.open_stock();
+    db.kill();
+    stock.db.execute_batch("SELECT * FROM big").unwrap();
+    stock.db.close().unwrap();
+    assert!(!tale.machine.exists("/app.db-wal"), "stock SQLite has deleted it");
+    tale.open().close();
+}
+
+/// Also where an opener was killed in between.
+#[test]
+pub(crate) fn after_a_stock_survivor_deleted_it_beside_a_killed_opener() {
+    for at in 0..12 {
+        let (tale, db) = session();
+        let stock = tale.open_stock();
+        db.kill();
+        tale.put_stock(&stock).unwrap();
+        stock.db.execute_batch("PRAGMA wal_checkpoint").unwrap();
+        tale.open_killed(at, &[OperationKind::Write, OperationKind::Flush]);
+        drop(stock);
+        tale.survives(&tale.machine.killed()).unwrap();
     }
 }
 
@@ -131,21 +190,29 @@ pub(crate) fn after_a_stock_survivor_deleted_it() {
     }
 }
 
-/// One that has changed all pages of the log leaves nothing that tells it from a hand.
+/// One may have changed all pages of the log: that it took `-shm` along, and wrote the database
+/// last, tells it from a hand. After a power loss nothing does.
 #[test]
-pub(crate) fn but_is_refused_where_a_survivor_left_no_page_of_it() {
-    let (tale, db) = Tale::begun();
-    db.ok("INSERT INTO big VALUES ('a')");
-    db.checkpoint("TRUNCATE");
-    for to in ["b", "c", "d"] {
-        db.ok(&format!("UPDATE big SET v = '{to}'"));
+pub(crate) fn after_a_stock_survivor_left_no_page_of_it() {
+    for power in [false, true] {
+        let (tale, db) = Tale::begun();
+        db.ok("INSERT INTO big VALUES ('a')");
+        db.checkpoint("TRUNCATE");
+        for to in ["b", "c", "d"] {
+            db.ok(&format!("UPDATE big SET v = '{to}'"));
+        }
+        let stock = tale.open_stock();
+        db.kill();
+        stock.db.execute_batch("UPDATE big SET v = 'e'").unwrap();
+        stock.db.close().unwrap();
+        if !power {
+            tale.open().close();
+            continue;
+        }
+        let tale = tale.after(tale.machine.power_loss(&mut dash_simulated::Everything));
+        let refused = tale.try_open().err().unwrap();
+        assert!(refused.contains("--discard"), "{refused}");
     }
-    let stock = tale.open_stock();
-    db.kill();
-    stock.db.execute_batch("UPDATE big SET v = 'e'").unwrap();
-    stock.db.close().unwrap();
-    let refused = tale.try_open().err().unwrap();
-    assert!(refused.contains("--discard"), "{refused}");
 }
 
 /// Under synchronous=OFF it flushes nothing of that: the database is durable before the log is

@@ -193,7 +193,7 @@ const TOLD: &[Told] = &[
     (Mutation::AbsentRefused, &[absent::after_a_stock_survivor_deleted_it]),
     (Mutation::CheckpointTaken, &[absent::once_what_it_held_is_durable]),
     (Mutation::AbsentBelieved, &[absent::unless_the_database_lacks_what_it_says]),
-    (Mutation::UnsharedBelieved, &[absent::but_is_refused_where_a_survivor_left_no_page_of_it]),
+    (Mutation::UnsharedBelieved, &[absent::after_a_stock_survivor_left_no_page_of_it]),
     (Mutation::UncopiedBelieved, &[absent::nor_where_a_page_was_written_as_it_was]),
     (Mutation::LostTakenForDeleted, &[blocks::where_the_log_has_each_frame]),
     (Mutation::StoppedBelieved, &[stopped::who_commits]),

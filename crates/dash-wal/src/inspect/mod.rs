@@ -63,8 +63,15 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let refused = place.follow(storage)?;
     names.set_log(&place.names);
     let (db_file, wal_file) = (db.as_deref(), wal.as_ref());
-    let found: Files<'_, S> =
-        Files { names: &names, place: &place, refused, db: db_file, wal: wal_file, copied_with };
+    let found: Files<'_, S> = Files {
+        names: &names,
+        directory: &directory,
+        place: &place,
+        refused,
+        db: db_file,
+        wal: wal_file,
+        copied_with,
+    };
     let stands = fence::find(&*directory, &names.fence)?;
     let (mut log, relation, mut decided) = found.log(boot, stands == Found::Fence)?;
     let database = db.as_deref().map(|file| database_seen(file, names.shown())).transpose()?;
@@ -101,6 +108,7 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
 /// The files that decide.
 struct Files<'a, S: Storage> {
     names: &'a Names,
+    directory: &'a S::Directory,
     place: &'a Place<S>,
     /// Why what a sign speaks of is not used.
     refused: Option<Strayed>,
@@ -117,7 +125,8 @@ type Decided = std::result::Result<(Action, &'static str), (Refusal, String)>;
 
 impl<'a, S: Storage> Files<'a, S> {
     fn look(&self, database: &'a S::File) -> Look<'a, S> {
-        Look { names: self.names, database, copied_with: self.copied_with }
+        let Self { names, directory, copied_with, .. } = *self;
+        Look { names, directory, database, copied_with }
     }
 
     /// Why no file is opened that has other names.

@@ -25,12 +25,15 @@ impl<S: Storage> Recovery<'_, S> {
         wal: Option<&S::File>,
     ) -> Result<()> {
         let left = wal.is_none() && log.is_some_and(|log| log.chain.is_some());
+        // Before the log, which is so the newer one of both still.
+        if wal.is_some() {
+            self.write_header_again()?;
+        }
         if let Some(log) = log.filter(|_| !left && !broken(Mutation::LogTrustedAfterKill)) {
             log.write_again()?;
         }
         // Also without a log: a flush of it may have failed, after which the pages look clean.
         let Some(wal) = wal else { return Ok(()) };
-        self.write_header_again()?;
         let name = Arc::clone(self.files.names.shown_wal());
         if !broken(Mutation::WalNotRewritten) {
             write_frames_again(wal, &name)?;

@@ -20,7 +20,7 @@ use dash_engine::memory::zeros;
 use dash_log::images::Images;
 use dash_log::record::Entry;
 use dash_log::scan::Condition;
-use dash_storage::{File, Storage};
+use dash_storage::{Directory, File, Storage};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
@@ -127,21 +127,35 @@ impl<S: Storage> Look<'_, S> {
         // changed every page of the log since.
         let unshared = not_newer && !held.shares && !broken(Mutation::UnsharedBelieved);
         // A page may also be as in its last image because the commit left it as it was.
-        let uncopied = not_newer && held.lacks && self.is_as_before(log)?;
-        Ok(match (another, unshared || uncopied) {
+        let uncopied = not_newer && held.lacks && !broken(Mutation::UncopiedBelieved);
+        let lacks = match boot {
+            _ if !unshared && !uncopied => false,
+            // Stock SQLite that deletes `-wal` deletes `-shm`, too. What it has copied may be newer
+            // than the log's images.
+            Boot::Same if self.has_index()? => unshared || wal.is_none(),
+            Boot::Same => unshared && self.is_written_since(log)? != Some(true),
+            Boot::Other => unshared || self.is_written_since(log)? == Some(false),
+        };
+        Ok(match (another, lacks) {
             (true, _) => Database::Another,
             (false, true) => Database::LacksImages,
             (false, false) => Database::Complete,
         })
     }
 
-    /// Whether nobody has written the database since the log was, as a checkpoint that copies a
-    /// page does, and a program that goes on. Of copied files the times tell nothing.
-    fn is_as_before(&self, log: &Log<S::File>) -> Result<bool> {
+    /// Whether there is a wal-index.
+    fn has_index(&self) -> Result<bool> {
+        let found = self.directory.metadata(&self.names.shm);
+        Ok(found.during(Operation::Stat, self.names.shown())?.is_some())
+    }
+
+    /// Whether the database was written after the log, by the file system's times. `None`: they tell
+    /// nothing, as those of copies do.
+    fn is_written_since(&self, log: &Log<S::File>) -> Result<Option<bool>> {
         let database = self.database.metadata().during(Operation::Stat, self.names.shown())?;
         let found = log.file.file().metadata().during(Operation::Stat, log.file.name())?;
-        let owns = log.scan.head.owner == database.id.inode && !broken(Mutation::UncopiedBelieved);
-        Ok(owns && database.written != 0 && database.written < found.written)
+        let tells = log.scan.head.owner == database.id.inode && database.written != 0;
+        Ok((tells && database.written != found.written).then_some(database.written > found.written))
     }
 
     /// Whether the database has the pages that the last statements of the log have made.

@@ -22,6 +22,8 @@ use dash_storage::{File, Storage};
 /// Where to look.
 pub(crate) struct Look<'a, S: Storage> {
     pub(crate) names: &'a Names,
+    /// Their folder.
+    pub(crate) directory: &'a S::Directory,
     /// The database's file.
     pub(crate) database: &'a S::File,
     /// The id of a log that was copied together with the database, if that is known.

@@ -244,7 +244,8 @@ impl<S: Storage> Recovery<'_, S> {
 
     fn look(&self) -> Look<'_, S> {
         let copied_with = self.files.shared.copied_with();
-        Look { names: &self.files.names, database: self.files.database.file(), copied_with }
+        let Files { names, directory, database, .. } = &*self.files;
+        Look { names, directory, database: database.file(), copied_with }
     }
 
     /// What `-wal` holds now.
