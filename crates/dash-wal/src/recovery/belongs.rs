@@ -149,8 +149,8 @@ impl<S: Storage> Look<'_, S> {
         Ok(found.during(Operation::Stat, self.names.shown())?.is_some())
     }
 
-    /// Whether the database was written after the log, by the file system's times. `None`: they tell
-    /// nothing, as those of copies do.
+    /// Whether the database was written after the log, by the file system's times. `None`: they
+    /// tell nothing, as those of copies do.
     fn is_written_since(&self, log: &Log<S::File>) -> Result<Option<bool>> {
         let database = self.database.metadata().during(Operation::Stat, self.names.shown())?;
         let found = log.file.file().metadata().during(Operation::Stat, log.file.name())?;
