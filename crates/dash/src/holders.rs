@@ -200,7 +200,7 @@ fn each_once(held: &[Held], wanted: Wanted) -> Vec<&Held> {
         }
         // Of one description all locks of a file are in one list.
         let of_file = held.iter().filter(|other| same(other) && other.file == lock.file);
-        let may_be_own = matches!(wanted, Wanted::Alone | Wanted::Write)
+        let may_be_own = matches!(wanted, Wanted::Alone | Wanted::Write | Wanted::NoReader)
             && lock.process.id == own
             && lock.is_of_description
             && !lock.exclusive;
