@@ -311,3 +311,18 @@ fn and_in_a_forked_child_leaves_its_parent_its_own() {
     assert_eq!(suite::one::<i64>(&db, "SELECT count(*) FROM t"), 68);
     suite::check(&db);
 }
+
+/// What a connection reads itself is not named as being in its way.
+#[test]
+fn a_stock_reader_in_the_same_process_is_named_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let db = suite::open_dash(path.as_os_str(), "&journal_mode=delete").unwrap();
+    db.execute_batch("CREATE TABLE t(x); PRAGMA busy_timeout=0").unwrap();
+    let reader = rusqlite::Connection::open(&path).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM t").unwrap();
+    db.execute_batch("INSERT INTO t VALUES (1)").unwrap_err();
+    let said = suite::parts::last_error();
+    assert!(said.contains("this process") && said.contains("stock SQLite, has been"), "{said}");
+    assert!(!said.contains("on dash"), "{said}");
+}

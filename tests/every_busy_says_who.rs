@@ -299,17 +299,6 @@ fn a_stock_reader_in_mode_shadow_and_with_a_journal() {
     }
 }
 
-/// What a connection reads itself is in nobody's way.
-#[test]
-fn a_stock_reader_in_the_same_process() {
-    let made = made("delete");
-    let reader = Connection::open(&made.path).unwrap();
-    run(&reader, "BEGIN; SELECT count(*) FROM t");
-    let said = busy(&made.db, ADD, BUSY);
-    has(&said, &["another connection of this process", "), stock SQLite, has been reading"]);
-    assert!(!said.contains("on dash"), "{said}");
-}
-
 #[test]
 fn a_stock_writer_that_came_first() {
     for mode in ["wal", "statement", "shadow"] {

@@ -160,6 +160,31 @@ other.close()
     }
 }
 
+/// Its journal is no hot one, though POSIX locks of one process are in nobody's way.
+#[test]
+fn a_stock_transaction_of_the_second_copy_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let script = "
+first.close()
+other.close()
+stock = Second('file:' + sys.argv[2] + '?vfs=unix')
+stock.execute('BEGIN IMMEDIATE')
+stock.execute('UPDATE t SET v = 7')
+for sql in ('SELECT v FROM t', 'UPDATE t SET v = 9'):
+    try:
+        open(sys.argv[2]).execute(sql)
+        sys.exit('it was taken for one that a crash had left')
+    except sqlite3.OperationalError as error:
+        assert 'locked' in str(error), error
+stock.execute('COMMIT')
+stock.close()
+";
+    if played(script, &path) {
+        assert_eq!(suite::one::<i64>(&at_rest(&path), "SELECT v FROM t"), 7);
+    }
+}
+
 /// A close of the one copy's drops the POSIX locks that the other one has: so none of them may be
 /// one.
 #[test]

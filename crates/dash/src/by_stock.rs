@@ -4,8 +4,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use dash_engine::error::Error as EngineError;
+use dash_engine::locks::{PENDING, RESERVED};
 use dash_ffi::{Code, Error, HostVfs, OpenFlags, Result};
 use dash_storage::real::Real;
+use dash_storage::{Directory, File, LockKind, OpenMode, Storage};
 
 use crate::errors::{forbids_writing, to_sqlite};
 use crate::leftovers::Neighbours;
@@ -51,7 +53,11 @@ pub fn run(host: &HostVfs, path: &Path, flags: OpenFlags, work: &Work<'_>) -> Re
     };
     let begun = Instant::now();
     let done = loop {
-        match dash_shadow::while_closed(&Real, path, run) {
+        let free = match is_written(path) {
+            true => Err(EngineError::Busy),
+            false => dash_shadow::while_closed(&Real, path, run),
+        };
+        match free {
             Err(EngineError::Busy) if begun.elapsed() < PATIENCE => {
                 host.sleep(PAUSE);
                 // Whoever is at it may have done it.
@@ -70,4 +76,14 @@ pub fn run(host: &HostVfs, path: &Path, flags: OpenFlags, work: &Work<'_>) -> Re
         Code::BUSY | Code::LOCKED => (work.in_use)(),
         _ => Error::new(error.code, format!("{}: {error}", work.could_not)),
     })
+}
+
+/// Whether somebody writes it by SQLite's locks. Another copy of SQLite in the process may, whose
+/// locks this one's are not in the way of: its journal would be taken for a hot one.
+fn is_written(path: &Path) -> bool {
+    let folder = Real.open_directory(path.parent().unwrap_or(Path::new("/")));
+    let name = path.file_name().unwrap_or_default();
+    let file = folder.and_then(|folder| folder.open(name, OpenMode::Read));
+    file.and_then(|file| file.lock_conflict(PENDING.start..RESERVED.end, LockKind::Shared))
+        .is_ok_and(|writer| writer.is_some())
 }

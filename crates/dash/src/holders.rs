@@ -200,7 +200,7 @@ fn each_once(held: &[Held], wanted: Wanted) -> Vec<&Held> {
         }
         // Of one description all locks of a file are in one list.
         let of_file = held.iter().filter(|other| same(other) && other.file == lock.file);
-        let may_be_own = matches!(wanted, Wanted::Alone | Wanted::Write | Wanted::NoReader)
+        let may_be_own = matches!(wanted, Wanted::Alone | Wanted::Write)
             && lock.process.id == own
             && lock.is_of_description
             && !lock.exclusive;
@@ -211,7 +211,7 @@ fn each_once(held: &[Held], wanted: Wanted) -> Vec<&Held> {
     }
     // Of the process's own, it may be this connection that has it: then others are in the way.
     let may_read = wanted == Wanted::NoReader;
-    let may_be_own = |lock: &&Held| lock.process.id == own && (may_read || !lock.is_of_description);
+    let may_be_own = |lock: &&Held| lock.process.id == own && lock.is_of_description == may_read;
     if all.iter().any(|lock| !may_be_own(lock)) {
         all.retain(|lock| !may_be_own(lock));
     }
