@@ -77,7 +77,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-storage", 4_627),
     ("dash-terminal", 878),
     ("dash-testing", 981),
-    ("dash-torture", 24_305),
+    ("dash-torture", 24_304),
     ("dash-wal", 13_670),
     ("libdash", 6),
     ("packages", 1_368),
