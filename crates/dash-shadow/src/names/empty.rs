@@ -20,7 +20,10 @@ pub(crate) fn put_empty<S: Storage>(
         _ => Err(error),
     });
     // What can't be removed is no file as a rule, which opening says in words.
-    let what = |error| directory.open(&names.renaming, OpenMode::Read).err().unwrap_or(error);
+    let what = |error| match directory.open(&names.renaming, OpenMode::Read) {
+        Err(other) if other.kind() != ErrorKind::NotFound => other,
+        _ => error,
+    };
     let new = new.map_err(what).during(Operation::Open, names.renaming.to_string_lossy())?;
     new.flush().during(Operation::Flush, name)?;
     is_there(directory, names)?;
@@ -83,5 +86,28 @@ pub(crate) fn is_there(directory: &impl Directory, names: &Names) -> Result<bool
             Err(Error::CantOpen(format!("{name} is in the way: it is not a file; remove it")))
         }
         found => Ok(found.is_some()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::put_empty;
+    use crate::names::Names;
+    use dash_engine::error::Error;
+    use dash_simulated::{Effect, Fault, Machine, OperationKind, Simulated};
+    use dash_storage::Storage;
+    use std::ffi::OsStr;
+    use std::io::ErrorKind;
+    use std::path::Path;
+
+    /// The name that could not be made is not there, which is no news.
+    #[test]
+    fn a_full_disk_is_told_where_no_file_can_be_made() {
+        let machine = Machine::new(1);
+        let directory = machine.process().open_directory(Path::new("/")).unwrap();
+        machine.fail(Fault::new(Effect::Error(28)).on(OperationKind::Open));
+        let made = put_empty::<Simulated>(&directory, &Names::of(OsStr::new("app.db")), 0o644);
+        let Err(Error::Io { source, .. }) = made else { panic!("a file was made") };
+        assert_eq!(source.kind(), ErrorKind::StorageFull);
     }
 }
