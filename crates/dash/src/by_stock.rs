@@ -7,10 +7,11 @@ use dash_engine::error::Error as EngineError;
 use dash_engine::locks::{PENDING, RESERVED};
 use dash_ffi::{Code, Error, HostVfs, OpenFlags, Result};
 use dash_storage::real::Real;
-use dash_storage::{Directory, File, LockKind, OpenMode, Storage};
+use dash_storage::{File, LockKind, OpenMode};
 
 use crate::errors::{forbids_writing, to_sqlite};
 use crate::leftovers::Neighbours;
+use crate::own_file::open_file;
 
 /// How long opening waits for a stock writer, or for another connection that opens or closes;
 /// SQLite has no busy handler there.
@@ -81,9 +82,7 @@ pub fn run(host: &HostVfs, path: &Path, flags: OpenFlags, work: &Work<'_>) -> Re
 /// Whether somebody writes it by SQLite's locks. Another copy of SQLite in the process may, whose
 /// locks this one's are not in the way of: its journal would be taken for a hot one.
 fn is_written(path: &Path) -> bool {
-    let folder = Real.open_directory(path.parent().unwrap_or(Path::new("/")));
-    let name = path.file_name().unwrap_or_default();
-    let file = folder.and_then(|folder| folder.open(name, OpenMode::Read));
-    file.and_then(|file| file.lock_conflict(PENDING.start..RESERVED.end, LockKind::Shared))
+    open_file(path, OpenMode::Read)
+        .and_then(|file| file.lock_conflict(PENDING.start..RESERVED.end, LockKind::Shared))
         .is_ok_and(|writer| writer.is_some())
 }

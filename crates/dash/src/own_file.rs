@@ -7,6 +7,7 @@
 
 use std::any::Any;
 use std::ffi::CStr;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,6 +52,12 @@ pub fn is_possible(host: &HostVfs, path: &Path, beside: &Neighbours, asked: &Par
     host.name() == UNIX && file_system::check(path, beside, asked, false).is_ok()
 }
 
+/// A database's file, whose close drops no lock of stock SQLite.
+pub(crate) fn open_file(path: &Path, mode: OpenMode) -> io::Result<RealFile> {
+    let folder = Real.open_directory(path.parent().unwrap_or(Path::new("/")))?;
+    folder.open(path.file_name().unwrap_or_default(), mode)
+}
+
 impl OwnFile {
     /// Opens it for reading and writing.
     ///
@@ -63,11 +70,8 @@ impl OwnFile {
         parameters: &Parameters,
         window: Arc<Window>,
     ) -> core::result::Result<Self, EngineError> {
-        let folder = Real.open_directory(path.parent().unwrap_or(Path::new("/")));
-        let name = path.file_name().unwrap_or_default();
-        let file = folder.and_then(|folder| folder.open(name, mode));
-        let shown = name.to_string_lossy();
-        let file = file.during(Operation::Open, &*shown)?;
+        let shown = path.file_name().unwrap_or_default().to_string_lossy();
+        let file = open_file(path, mode).during(Operation::Open, &*shown)?;
         Ok(Self {
             database: DatabaseFile::new(Arc::new(file), shown),
             path: path.to_path_buf(),
