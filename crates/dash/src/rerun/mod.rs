@@ -31,7 +31,7 @@ const SETTINGS: &str = "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=MEMOR
 
 /// In WAL mode SQLite writes all that was changed. In a rollback mode it leaves out what was freed
 /// since, unless there is a savepoint that might want it back (`pager.c`, `sqlite3PagerDontWrite`).
-const BEGIN: &str = "BEGIN; SAVEPOINT \"dash runs statements again\"";
+const BEGIN: [&str; 2] = ["BEGIN", "SAVEPOINT \"dash runs statements again\""];
 
 /// The SQLite of a host.
 #[derive(Clone, Copy)]
@@ -117,7 +117,7 @@ fn judged(commit: &[u8], schema: &Schema) -> Result<Transaction> {
 
 /// Runs a transaction, and commits it.
 fn run_again(db: &mut OwnConnection, ran: &Transaction) -> Result<()> {
-    db.run(BEGIN)?;
+    BEGIN.iter().try_for_each(|sql| run(db, sql, &[]))?;
     for event in &ran.events {
         match event {
             Event::Statement(statement) => again(db, statement)?,
@@ -126,12 +126,17 @@ fn run_again(db: &mut OwnConnection, ran: &Transaction) -> Result<()> {
             Event::Control(..) => {}
         }
     }
-    db.run("COMMIT")
+    run(db, "COMMIT", &[])
 }
 
 fn again(db: &mut OwnConnection, statement: &Statement) -> Result<()> {
     let values: Vec<_> = statement.values.iter().flatten().map(to_bind).collect();
-    match db.execute(&statement.sql, &values) {
+    run(db, &statement.sql, &values)
+}
+
+/// Runs one statement, which stays prepared.
+fn run(db: &mut OwnConnection, sql: impl AsRef<[u8]>, values: &[ToBind<'_>]) -> Result<()> {
+    match db.execute(sql.as_ref(), values) {
         Ran::Done => Ok(()),
         // The same SQLite could parse it the first time, and no limit of the program's is lower.
         Ran::Unprepared(error) if error.code.primary() == Code::ERROR => {
