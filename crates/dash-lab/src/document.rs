@@ -12,6 +12,7 @@ use crate::options::{Choice, Options};
 use crate::out::say;
 use crate::present::text::markdown;
 use crate::recovery;
+use crate::services;
 use crate::session::Bench;
 use crate::sides::{DASH_WAL, PAPER, PERSIST, SINGLE, WAL};
 use crate::workload::Name;
@@ -80,6 +81,11 @@ const SECTIONS: &[(&str, &str, &[&str])] = &[
             "--processes 16 --work 200 LOGS --rounds 5",
         ],
     ),
+    (
+        SERVICES,
+        "Django below gunicorn and Go (mattn/go-sqlite3), which answer each request behind a durable commit. Where Django opens a connection for each request, opening through dash takes longer than what the commit gains: keep connections (`CONN_MAX_AGE`).",
+        &[],
+    ),
     ("One commit", "Autocommit inserts of 100 bytes, on the file system of the folder.", &[""]),
     (
         "Flushes, writes and bytes per commit",
@@ -126,8 +132,9 @@ const SECTIONS: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// The section that is no workload's.
+/// The sections that are no workload's.
 const RECOVERY: &str = "Recovery";
+const SERVICES: &str = "Services";
 /// Writers killed for a line of it.
 const KILLS: usize = 20;
 
@@ -153,6 +160,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         }
         if *heading == RECOVERY {
             recovery(&bench, if arguments.add.is_empty() { KILLS } else { 2 })?;
+        }
+        if *heading == SERVICES {
+            good &= services(&bench, arguments)?;
         }
         for command in *commands {
             good &= table(&bench, arguments, command, None, &mut said)?;
@@ -187,6 +197,22 @@ fn recovery(bench: &Bench, kills: usize) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What a service sees; what can't be measured here says why.
+fn services(bench: &Bench, arguments: &Arguments) -> Result<bool> {
+    let rounds = if arguments.add.is_empty() { 5 } else { 1 };
+    let dir = arguments.dir.clone();
+    say!("```");
+    let made =
+        services::tables(bench, &services::Arguments { dir, seconds: 5, rounds, only: None });
+    let good = made.or_else(|failure| {
+        interrupt::check()?;
+        say!("Not measured: {failure}");
+        Ok(false)
+    });
+    say!("```\n");
+    good
 }
 
 fn wanted(arguments: &Arguments, heading: &str) -> bool {

@@ -30,16 +30,16 @@ use programs::{Programs, SERVICES, Server, Service};
 pub struct Arguments {
     /// Where databases are made (and removed); choose the disk to measure
     #[arg(long, value_name = "PATH", default_value = ".")]
-    dir: PathBuf,
+    pub dir: PathBuf,
     /// Of a block of requests on one side
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
-    seconds: u64,
+    pub seconds: u64,
     /// Blocks of each side
     #[arg(long, value_name = "N", default_value_t = 5)]
-    rounds: usize,
+    pub rounds: usize,
     /// Only this one: `django` or `go`
     #[arg(long, value_name = "NAME", value_parser = ["django", "go"])]
-    only: Option<String>,
+    pub only: Option<String>,
 }
 
 /// Stock first: it is what the other one is compared with.
@@ -67,6 +67,12 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let bench = Bench::start(&arguments.dir)?;
     let volume = bench.volumes.v()?;
     bench.header(volume)?.lines().iter().for_each(|line| say!("{line}"));
+    tables(&bench, arguments)
+}
+
+/// What the command says below its header.
+pub fn tables(bench: &Bench, arguments: &Arguments) -> Result<bool> {
+    let volume = bench.volumes.v()?;
     let chosen = |service: &&Service| {
         arguments.only.as_ref().is_none_or(|only| service.name.starts_with(only.as_str()))
     };
