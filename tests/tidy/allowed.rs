@@ -68,7 +68,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-cli", 7_624),
     ("dash-engine", 2_877),
     ("dash-ffi", 8_638),
-    ("dash-lab", 5_259),
+    ("dash-lab", 5_260),
     ("dash-log", 5_278),
     ("dash-replay", 1_446),
     ("dash-shadow", 12_891),
