@@ -254,21 +254,25 @@ fn whose_a_second_copy_is_that_can_not_be_read() {
     }
 }
 
-/// "Permission denied" was all.
+/// "Permission denied" was all, of a file beside it or of none.
 #[test]
 fn whose_a_database_is_that_can_not_be_read() {
     if !root_for("a database of somebody else") {
         return;
     }
     for mode in ["wal", "shadow", "delete"] {
-        for parameters in ["", "&mode=ro"] {
-            let folder = tempfile::tempdir().unwrap();
-            fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
-            let path = folder.path().join("app.db");
-            let db = suite::open_dash(path.as_os_str(), &format!("&journal_mode={mode}")).unwrap();
-            run(&db, "CREATE TABLE t(x); INSERT INTO t VALUES (1)");
-            db.close().unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app.db");
+        let db = suite::open_dash(path.as_os_str(), &format!("&journal_mode={mode}")).unwrap();
+        run(&db, "CREATE TABLE t(x); INSERT INTO t VALUES (1)");
+        db.close().unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let asked = format!("&journal_mode={mode}");
+        for (bits, parameters) in [0o777, 0o755]
+            .into_iter()
+            .flat_map(|bits| ["", "&mode=ro", &asked].map(|it| (bits, it)))
+        {
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(bits)).unwrap();
             let user = Some(NOBODY);
             let log = tempfile::NamedTempFile::new().unwrap();
             fs::set_permissions(log.path(), fs::Permissions::from_mode(0o666)).unwrap();

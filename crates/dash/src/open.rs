@@ -16,15 +16,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dash_engine::error::{Context, Operation};
+use dash_engine::open::with_remedy;
 use dash_ffi::{Code, Error, FileName, HostVfs, OpenFlags, Opened, Result};
+use dash_storage::OpenMode;
+use dash_storage::real::Real;
 
 use crate::by_stock::{PATIENCE, PAUSE};
+use crate::errors::{forbids_writing, to_sqlite};
 use crate::file_system;
 use crate::leftovers::Neighbours;
 use crate::main_file::MainFile;
 use crate::mode::caller::Caller;
 use crate::mode::{Mode, Opening, Parameters, Request, registry};
 use crate::modes::MODES;
+use crate::own_file::open_file;
 use crate::undecided;
 
 /// For how long another process may be at it to mend what a killed one left.
@@ -61,9 +67,24 @@ pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Re
             _ => false,
         };
         if !passes || begun.elapsed() >= PATIENCE {
-            return opened;
+            return opened.map_err(|error| of_unreadable(path, error));
         }
         host.sleep(PAUSE);
+    }
+}
+
+/// The error, unless the process may not read the database: then whose that is. What failed was
+/// something beside it, or the host's SQLite, which does not say more.
+fn of_unreadable(path: &Path, error: Error) -> Error {
+    let (Some(folder), Some(db)) = (path.parent(), path.file_name()) else { return error };
+    if error.code.primary() != Code::CANTOPEN {
+        return error;
+    }
+    match open_file(path, OpenMode::Read).during(Operation::Open, db.to_string_lossy()) {
+        Err(denied) if forbids_writing(&denied) => {
+            to_sqlite(with_remedy(denied, &Real, folder, (db, &[])))
+        }
+        _ => error,
     }
 }
 
