@@ -34,6 +34,7 @@
 //! header that stock SQLite refuses.
 
 mod attach;
+mod found;
 mod guard;
 mod header;
 mod inherited;
@@ -42,7 +43,8 @@ mod pages;
 mod seen;
 mod slots;
 
-pub(crate) use header::{CHECKPOINTS_END, IndexHeader, checkpoints};
+pub(crate) use found::FoundIndex;
+pub(crate) use header::IndexHeader;
 pub(crate) use inherited::Inherited;
 pub(crate) use seen::{Seen, Slots};
 pub(crate) use slots::{CKPT, READ, SLOTS, WRITE};

@@ -2,12 +2,16 @@
 //! deleted, which follows a complete checkpoint. A database that holds an older image of a page
 //! says that it was a hand.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use dash_simulated::OperationKind;
+use dash_storage::{Directory, File, OpenMode, Storage};
 
 use crate::common::{Db, Tale, remove};
 
 /// A session whose checkpoint did not get the last commits.
-fn session() -> (Tale, Db) {
+pub(crate) fn session() -> (Tale, Db) {
     let (tale, db) = Tale::begun();
     db.put();
     // As long as it reads no other generation begins.
@@ -131,6 +135,35 @@ pub(crate) fn nor_where_an_opener_was_killed() {
     }
 }
 
+/// Nor where it was emptied, and `-shm` says that not all was copied.
+#[test]
+pub(crate) fn nor_where_it_was_emptied() {
+    let (tale, db) = session_with_a_page_as_it_was();
+    db.kill();
+    let folder = tale.machine.process().open_directory(Path::new("/")).unwrap();
+    folder.open(OsStr::new("app.db-wal"), OpenMode::ReadWrite).unwrap().set_len(0).unwrap();
+    for _ in 0..2 {
+        let refused = tale.try_open().err().unwrap();
+        assert!(refused.contains("app.db-wal is missing"), "{refused}");
+    }
+}
+
+/// Nor where it was in the memory of a process alone: no stock program has copied any of it.
+#[test]
+pub(crate) fn nor_where_it_was_in_memory() {
+    let (tale, db) = Tale::begun_alone();
+    db.ok("INSERT INTO big VALUES ('a')");
+    db.checkpoint("TRUNCATE");
+    ["b", "c"].into_iter().for_each(|to| db.ok(&format!("UPDATE big SET v = '{to}'")));
+    db.checkpoint("PASSIVE");
+    db.put();
+    db.ok("UPDATE big SET v = 'c'");
+    db.kill();
+    remove(&tale.machine, "-wal");
+    let refused = tale.try_open().err().unwrap();
+    assert!(refused.contains("app.db-wal is missing"), "{refused}");
+}
+
 /// But a stock survivor may have copied newer commits of dash's than the log has.
 #[test]
 pub(crate) fn after_a_stock_survivor_copied_what_the_log_lacks() {
@@ -212,6 +245,28 @@ pub(crate) fn after_a_stock_survivor_left_no_page_of_it() {
         let tale = tale.after(tale.machine.power_loss(&mut dash_simulated::Everything));
         let refused = tale.try_open().err().unwrap();
         assert!(refused.contains("--discard"), "{refused}");
+    }
+}
+
+/// Or cut it to nothing, which it says in `-shm`, and stays.
+#[test]
+pub(crate) fn after_a_stock_survivor_cut_it_to_nothing() {
+    for dies in [false, true] {
+        let (tale, db) = Tale::begun();
+        db.ok("INSERT INTO big VALUES ('a')");
+        db.checkpoint("TRUNCATE");
+        for to in ["b", "c", "d"] {
+            db.ok(&format!("UPDATE big SET v = '{to}'"));
+        }
+        let stock = tale.open_stock();
+        db.kill();
+        stock.db.execute_batch("UPDATE big SET v = 'e'; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        if dies {
+            tale.machine.kill(&stock.process);
+        }
+        let next = tale.open();
+        assert_eq!(next.value::<String>("SELECT v FROM big").unwrap(), "e");
+        next.close();
     }
 }
 

@@ -31,6 +31,7 @@ mod a_log_elsewhere_is_found_or_refused;
 mod a_log_elsewhere_is_made_before_it_is_used;
 mod a_log_in_memory_costs_no_flush;
 mod a_log_of_another_state_is_refused;
+mod a_log_that_is_kept_is_kept_whole;
 mod a_log_that_is_not_its_own_changes_nothing;
 mod a_log_without_its_wal_is_void;
 mod a_lost_log_is_noticed;
@@ -74,6 +75,7 @@ use a_log_elsewhere_is_found_or_refused as elsewhere;
 use a_log_elsewhere_is_made_before_it_is_used as made;
 use a_log_in_memory_costs_no_flush as memory;
 use a_log_of_another_state_is_refused as another;
+use a_log_that_is_kept_is_kept_whole as kept;
 use a_log_without_its_wal_is_void as absent;
 use a_lost_log_is_noticed as lost;
 use a_normal_commit_is_durable_with_the_next_checkpoint as normal;
@@ -194,6 +196,10 @@ const TOLD: &[Told] = &[
     (Mutation::CheckpointTaken, &[absent::once_what_it_held_is_durable]),
     (Mutation::AbsentBelieved, &[absent::unless_the_database_lacks_what_it_says]),
     (Mutation::UnsharedBelieved, &[absent::after_a_stock_survivor_left_no_page_of_it]),
+    (Mutation::IndexUnread, &[absent::after_a_stock_survivor_cut_it_to_nothing]),
+    (Mutation::AnewInPlace, &[kept::wherever_that_is_cut_off]),
+    (Mutation::AnewInGeneration, &[kept::wherever_that_is_cut_off]),
+    (Mutation::AnewNotFlushed, &[kept::wherever_that_is_cut_off]),
     (Mutation::UncopiedBelieved, &[absent::nor_where_a_page_was_written_as_it_was]),
     (Mutation::LostTakenForDeleted, &[blocks::where_the_log_has_each_frame]),
     (Mutation::StoppedBelieved, &[stopped::who_commits]),

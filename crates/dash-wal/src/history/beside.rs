@@ -1,10 +1,10 @@
 //! What lies beside a log: what `-wal` holds, and how far a checkpoint has come.
 
 use crate::frames::{FRAME_HEADER, FrameHeader, Prefix, WalHeader, frame_offset, frames_in, walk};
-use crate::index::{CHECKPOINTS_END, checkpoints};
+use crate::index::FoundIndex;
 use crate::names::Names;
 use dash_engine::error::{Context, Operation, Result};
-use dash_engine::io::{read_exact, read_padded};
+use dash_engine::io::read_exact;
 use dash_engine::open::open_if_there;
 use dash_storage::{File, OpenMode, Storage};
 use std::collections::BTreeSet;
@@ -163,10 +163,6 @@ pub struct Checkpointed {
 pub fn checkpointed<S: Storage>(storage: &S, path: &Path) -> Result<Option<Checkpointed>> {
     let (folder, names) = Names::split(path)?;
     let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
-    let Some(index) = open_if_there::<S>(&directory, &names.shm, OpenMode::Read)? else {
-        return Ok(None);
-    };
-    let mut bytes = [0; CHECKPOINTS_END];
-    read_padded(&index, &mut bytes, 0).during(Operation::Read, names.shown())?;
-    Ok(checkpoints(&bytes).map(|(salts, frame)| Checkpointed { salts, frame }))
+    let found = FoundIndex::find::<S>(&directory, &names)?.and_then(|index| index.checkpoints());
+    Ok(found.map(|(salts, frame)| Checkpointed { salts, frame }))
 }

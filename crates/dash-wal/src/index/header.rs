@@ -13,15 +13,13 @@ const VERSION: u32 = 3_007_000;
 const FORBIDDEN: u32 = VERSION + 1;
 
 /// Bytes of one copy of the header.
-const HEADER: usize = 48;
+pub(super) const HEADER: usize = 48;
 
 /// WAL_NREADER.
 const READERS: usize = 5;
 
-/// Where `nBackfill` and `nBackfillAttempted` are (wal.c `WalCkptInfo`), and the end of them.
-const BACKFILL: usize = 2 * HEADER;
-const ATTEMPTED: usize = 128;
-pub(crate) const CHECKPOINTS_END: usize = ATTEMPTED + 4;
+/// Where `nBackfill` is (wal.c `WalCkptInfo`).
+pub(super) const BACKFILL: usize = 2 * HEADER;
 
 /// Words of one copy.
 pub(super) const HEADER_WORDS: usize = HEADER / 8;
@@ -56,14 +54,6 @@ pub(super) fn read<M: SharedMemory>(memory: &M) -> Option<IndexHeader> {
 /// The checksum of the first copy.
 pub(super) fn sum<M: SharedMemory>(memory: &M) -> u64 {
     memory.word(HEADER_WORDS - 1).load(SeqCst)
-}
-
-/// The salts of a wal-index that is read as a file, and up to which frame checkpoints may have
-/// copied into the database.
-pub(crate) fn checkpoints(bytes: &[u8; CHECKPOINTS_END]) -> Option<(Salts, u32)> {
-    let (first, second) = bytes.split_at(HEADER);
-    let header = first.first_chunk().filter(|_| second.starts_with(first)).and_then(decode)?;
-    Some((header.salts, number(bytes, BACKFILL).max(number(bytes, ATTEMPTED))))
 }
 
 /// Up to which frame all is in the database (wal.c `nBackfill`).
@@ -200,7 +190,7 @@ pub(super) fn decode(bytes: &[u8; HEADER]) -> Option<IndexHeader> {
 }
 
 /// A number in this machine's byte order.
-fn number(bytes: &[u8], at: usize) -> u32 {
+pub(super) fn number(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 

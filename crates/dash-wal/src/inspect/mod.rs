@@ -9,6 +9,7 @@ mod report;
 use crate::annotation::carried_in;
 use crate::context::Generation;
 use crate::frames::{Prefix, WalHeader, walk};
+use crate::index::FoundIndex;
 use crate::logged::{Frames, Logged};
 use crate::names::Names;
 use crate::recovery::look::{Log, Look};
@@ -57,7 +58,7 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let coordination =
         coordination.as_ref().zip(left).map(|(file, left)| coordination_seen(file, &left));
     let same_cache = coordination.is_some_and(|seen| seen.is_ours && seen.same_cache);
-    let boot = if same_cache && in_memory.is_none() { Boot::Same } else { Boot::Other };
+    let boot = Boot::of(same_cache, in_memory.is_some());
     let directory = Arc::new(directory);
     let mut place = Place::beside(&directory, (*names).clone(), db.as_ref());
     let refused = place.follow(storage)?;
@@ -65,12 +66,12 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let (db_file, wal_file) = (db.as_deref(), wal.as_ref());
     let found: Files<'_, S> = Files {
         names: &names,
-        directory: &directory,
         place: &place,
         refused,
         db: db_file,
         wal: wal_file,
         copied_with,
+        index: FoundIndex::find::<S>(&directory, &names)?,
     };
     let stands = fence::find(&*directory, &names.fence)?;
     let (mut log, relation, mut decided) = found.log(boot, stands == Found::Fence)?;
@@ -108,7 +109,6 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
 /// The files that decide.
 struct Files<'a, S: Storage> {
     names: &'a Names,
-    directory: &'a S::Directory,
     place: &'a Place<S>,
     /// Why what a sign speaks of is not used.
     refused: Option<Strayed>,
@@ -116,6 +116,8 @@ struct Files<'a, S: Storage> {
     wal: Option<&'a S::File>,
     /// See [`Look::copied_with`].
     copied_with: Option<u64>,
+    /// See [`Look::index`].
+    index: Option<FoundIndex>,
 }
 
 type LogFound = (Option<std::result::Result<LogSeen, String>>, Option<Relation>, Decided);
@@ -125,8 +127,8 @@ type Decided = std::result::Result<(Action, &'static str), (Refusal, String)>;
 
 impl<'a, S: Storage> Files<'a, S> {
     fn look(&self, database: &'a S::File) -> Look<'a, S> {
-        let Self { names, directory, copied_with, .. } = *self;
-        Look { names, directory, database, copied_with }
+        let Self { names, copied_with, index, .. } = *self;
+        Look { names, database, copied_with, index }
     }
 
     /// Why no file is opened that has other names.

@@ -3,28 +3,36 @@
 //!
 //! The log may begin within the generation. Its first frame becomes frame 1 then, and what was
 //! before it is in the database as far as a checkpoint had copied it, or lost. So each frame gets a
-//! checksum of its own.
+//! checksum of its own, and all of them are another generation's, the next one: beside it the log
+//! is void, wherever this is cut off. Until it has its name, `-wal` is missing (WAL-16).
 
 use super::Recovery;
 use super::look::{Chain, Log};
-use crate::frames::{FRAME_HEADER, FrameHeader, WalHeader, frame_offset};
+use crate::frames::{FRAME_HEADER, FrameHeader, WalHeader, frame_offset, seal};
 use crate::logged::Frames;
+use crate::mutation::{Mutation, broken};
 use dash_engine::beside::open_or_make;
 use dash_engine::error::{Context, Operation, Result};
 use dash_log::images::Images;
 use dash_storage::{Directory, File, Storage};
+use std::io::ErrorKind;
 
 impl<S: Storage> Recovery<'_, S> {
     /// Makes it; durable when this returns, name and all.
     pub(super) fn make_wal_anew(&self, log: &Log<S::File>, chain: &Chain) -> Result<S::File> {
-        let name = self.files.names.shown_wal();
-        let (directory, database) = (&*self.files.directory, &**self.files.database.file());
-        let (wal, _) =
-            open_or_make(&self.files.storage, directory, (&self.files.names.wal, name), database)?;
-        let bytes = &chain.generation.header;
-        let header = WalHeader::decode(bytes, name)?;
+        let (names, directory) = (&self.files.names, &*self.files.directory);
+        let name = names.shown_wal();
+        self.remove_unfinished()?;
+        let made = if broken(Mutation::AnewInPlace) { &names.wal } else { &names.wal_anew };
+        let database = &**self.files.database.file();
+        let (wal, _) = open_or_make(&self.files.storage, directory, (made, name), database)?;
+        let bytes = match broken(Mutation::AnewInGeneration) {
+            true => chain.generation.header,
+            false => seal::next(&chain.generation.header),
+        };
+        let header = WalHeader::decode(&bytes, name)?;
         let header = header.ok_or_else(|| self.look().damaged_log("it has no header of -wal"))?;
-        wal.write_at(bytes, 0).during(Operation::Write, name)?;
+        wal.write_at(&bytes, 0).during(Operation::Write, name)?;
         let mut images = Images::new(header.page_size);
         let (mut sums, mut number) = (header.checksum, 0);
         for record in log.scan.records() {
@@ -39,8 +47,21 @@ impl<S: Storage> Recovery<'_, S> {
                 wal.write_at(image, behind).during(Operation::Write, name)?;
             }
         }
-        wal.flush().during(Operation::Flush, name)?;
-        self.files.directory.flush().during(Operation::FlushDirectory, name)?;
+        if !broken(Mutation::AnewNotFlushed) {
+            wal.flush().during(Operation::Flush, name)?;
+        }
+        directory.rename(made, &names.wal).during(Operation::Exchange, name)?;
+        directory.flush().during(Operation::FlushDirectory, name)?;
         Ok(wal)
+    }
+
+    /// Removes one that was cut off.
+    pub(super) fn remove_unfinished(&self) -> Result<()> {
+        match self.files.directory.unlink(&self.files.names.wal_anew) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).during(Operation::Delete, self.files.names.wal_anew.to_string_lossy())
+            }
+            _ => Ok(()),
+        }
     }
 }

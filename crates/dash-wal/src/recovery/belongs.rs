@@ -20,7 +20,8 @@ use dash_engine::memory::zeros;
 use dash_log::images::Images;
 use dash_log::record::Entry;
 use dash_log::scan::Condition;
-use dash_storage::{Directory, File, Storage};
+use dash_storage::{File, Storage};
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
@@ -96,14 +97,16 @@ impl<S: Storage> Look<'_, S> {
         // Of what statements have written the log has no image. A stock program that had survived
         // deletes `-wal` once the last commit is in the database, as far as the page cache goes.
         if absent && chain.carries {
-            let is_there = boot == Boot::Same && self.holds_what_statements_made(log, chain)?;
+            let is_there = boot == Boot::Same
+                && (self.index_says_copied(chain) == Some(true)
+                    || self.holds_what_statements_made(log, chain)?);
             return Ok(match is_there || broken(Mutation::GoneTaken) {
                 true => Database::Complete,
                 false => Database::LacksImages,
             });
         }
         let held = self.held(log, chain)?;
-        let found = Stamp::read(self.database, self.names.shown())?;
+        let found = self.newest_of_state(wal.filter(|_| !absent))?;
         // A stock program that went on may have made a page what it was before.
         let not_newer = absent && !held.newest.is_before(found);
         if not_newer && held.older {
@@ -123,19 +126,7 @@ impl<S: Storage> Look<'_, S> {
             && !found.is_same_header(held.newest);
         let older = chain.generation.stamp.is_known() && (found.is_before(held.newest) || unknown);
         let another = (older || elsewhere && !held.shares) && !broken(Mutation::AnotherTaken);
-        // A complete checkpoint leaves the last image of a page, unless a program went on that has
-        // changed every page of the log since.
-        let unshared = not_newer && !held.shares && !broken(Mutation::UnsharedBelieved);
-        // A page may also be as in its last image because the commit left it as it was.
-        let uncopied = not_newer && held.lacks && !broken(Mutation::UncopiedBelieved);
-        let lacks = match boot {
-            _ if !unshared && !uncopied => false,
-            // Stock SQLite that deletes `-wal` deletes `-shm`, too. What it has copied may be newer
-            // than the log's images.
-            Boot::Same if self.has_index()? => unshared || wal.is_none(),
-            Boot::Same => unshared && self.is_written_since(log)? != Some(true),
-            Boot::Other => unshared || self.is_written_since(log)? == Some(false),
-        };
+        let lacks = not_newer && self.is_behind(log, chain, &held, boot)?;
         Ok(match (another, lacks) {
             (true, _) => Database::Another,
             (false, true) => Database::LacksImages,
@@ -143,19 +134,61 @@ impl<S: Storage> Look<'_, S> {
         })
     }
 
-    /// Whether there is a wal-index.
-    fn has_index(&self) -> Result<bool> {
-        let found = self.directory.metadata(&self.names.shm);
-        Ok(found.during(Operation::Stat, self.names.shown())?.is_some())
+    /// Whether the database lacks what the log has, where its counter is none that came later.
+    fn is_behind(
+        &self,
+        log: &Log<S::File>,
+        chain: &Chain,
+        held: &Held,
+        boot: Boot,
+    ) -> Result<bool> {
+        // A complete checkpoint leaves the last image of a page, unless a program went on that has
+        // changed every page of the log since.
+        let unshared = !held.shares && !broken(Mutation::UnsharedBelieved);
+        // A page may also be as in its last image because the commit left it as it was.
+        let uncopied = held.lacks && !broken(Mutation::UncopiedBelieved);
+        Ok(match (boot, self.index_says_copied(chain)) {
+            _ if !unshared && !uncopied => false,
+            // Stock SQLite that deletes `-wal` deletes `-shm`, too, or says there that all was
+            // copied. What it has copied may be newer than the log's images.
+            (Boot::Same, Some(is_copied)) => !is_copied,
+            (Boot::Same, None) => {
+                unshared && self.is_written_since(log)?.is_none_or(Ordering::is_lt)
+            }
+            // No stock program goes on there.
+            (Boot::Memory, _) => true,
+            (Boot::Other, _) => unshared || self.is_written_since(log)? == Some(Ordering::Less),
+        })
     }
 
-    /// Whether the database was written after the log, by the file system's times. `None`: they
+    /// The newest header that the database has, or that a frame of a `-wal` since puts there.
+    fn newest_of_state(&self, wal: Option<&S::File>) -> Result<Stamp> {
+        let mut newest = Stamp::read(self.database, self.names.shown())?;
+        let (Some(wal), name) = (wal, self.names.shown_wal()) else { return Ok(newest) };
+        let Some(header) = WalHeader::read(wal, name)? else { return Ok(newest) };
+        walk(wal, &header, Prefix::before_all(&header), name, |_, frame, image| {
+            let found = Stamp::of(image);
+            if frame.page == 1 && newest.is_before(found) {
+                newest = found;
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(newest)
+    }
+
+    /// Whether all of the generation was copied, by what `-shm` says. `None`: there is none.
+    fn index_says_copied(&self, chain: &Chain) -> Option<bool> {
+        let index = self.index.filter(|_| !broken(Mutation::IndexUnread));
+        index.map(|index| index.has_copied(chain.generation.salts()))
+    }
+
+    /// When the database was written, as against the log, by the file system's times. `None`: they
     /// tell nothing, as those of copies do.
-    fn is_written_since(&self, log: &Log<S::File>) -> Result<Option<bool>> {
+    fn is_written_since(&self, log: &Log<S::File>) -> Result<Option<Ordering>> {
         let database = self.database.metadata().during(Operation::Stat, self.names.shown())?;
         let found = log.file.file().metadata().during(Operation::Stat, log.file.name())?;
         let tells = log.scan.head.owner == database.id.inode && database.written != 0;
-        Ok((tells && database.written != found.written).then_some(database.written > found.written))
+        Ok(tells.then_some(database.written.cmp(&found.written)))
     }
 
     /// Whether the database has the pages that the last statements of the log have made.

@@ -6,6 +6,7 @@ use crate::context::{
     Generation, HeadContext, RecordContext, Relation, WAL_HEADER, page_of, salts_of,
 };
 use crate::frames::{Prefix, WalHeader, seal, valid_prefix};
+use crate::index::FoundIndex;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use dash_engine::error::{Context, Error, Operation, Result};
@@ -22,12 +23,12 @@ use dash_storage::{File, Storage};
 /// Where to look.
 pub(crate) struct Look<'a, S: Storage> {
     pub(crate) names: &'a Names,
-    /// Their folder.
-    pub(crate) directory: &'a S::Directory,
     /// The database's file.
     pub(crate) database: &'a S::File,
     /// The id of a log that was copied together with the database, if that is known.
     pub(crate) copied_with: Option<u64>,
+    /// The wal-index as it was left, before anybody has attached it: that empties it.
+    pub(crate) index: Option<FoundIndex>,
 }
 
 /// A log, read.
@@ -219,7 +220,7 @@ impl<S: Storage> Look<'_, S> {
         boot: Boot,
     ) -> Result<Situation> {
         let wal = self.relation(None, wal)?;
-        let is_lost = fence && boot == Boot::Other && wal == WalIs::Newer;
+        let is_lost = fence && boot != Boot::Same && wal == WalIs::Newer;
         let log = match is_lost && !broken(Mutation::LostLogIgnored) {
             true => LogSays::Lost,
             false => LogSays::Nothing,

@@ -22,7 +22,7 @@ use crate::connection::state::{Connection, Settings};
 use crate::connection::wal::Wal;
 use crate::context::HeadContext;
 use crate::frames::{Prefix, WalHeader, pack, valid_prefix};
-use crate::index::{Index, IndexHeader, Others};
+use crate::index::{FoundIndex, Index, IndexHeader, Others};
 use crate::mutation::{Mutation, broken};
 use crate::options::Tuning;
 use crate::process::Frames;
@@ -63,13 +63,15 @@ pub(crate) struct Recovery<'a, S: Storage> {
     wal: &'a Wal<S>,
     session: &'a mut Session<S, Frames>,
     settings: &'a Settings,
+    /// See [`Look::index`].
+    index: Option<FoundIndex>,
 }
 
 impl<S: Storage> Connection<S> {
     /// What recovers by what this connection has.
     pub(crate) fn recovery(&mut self) -> Recovery<'_, S> {
         let Self { files, wal, session, settings, .. } = self;
-        Recovery { files, wal, session, settings }
+        Recovery { files, wal, session, settings, index: None }
     }
 }
 
@@ -91,6 +93,7 @@ impl<S: Storage> Recovery<'_, S> {
 
     fn recover_locked(&mut self, same_cache: bool, choice: Choice) -> Result<Recovered> {
         clear_wal::<S>(&self.files.directory, &self.files.names, &mut self.files.database)?;
+        self.index = FoundIndex::find::<S>(&self.files.directory, &self.files.names)?;
         let stock = self.keep_stock_out()?;
         let visible = stock.as_ref().and_then(Index::header);
         let recovered = self.recover_alone(same_cache, choice, visible);
@@ -162,7 +165,7 @@ impl<S: Storage> Recovery<'_, S> {
         // What was in a process's memory alone is gone as if the power had been.
         let lost_memory =
             self.files.shared.is(Word::InMemory) && !broken(Mutation::MemoryOutlivesProcess);
-        let boot = if same_cache && !lost_memory { Boot::Same } else { Boot::Other };
+        let boot = Boot::of(same_cache, lost_memory);
         if same_cache {
             self.write_again(log.as_ref(), wal.as_ref())?;
         }
@@ -213,6 +216,8 @@ impl<S: Storage> Recovery<'_, S> {
         if !broken(Mutation::CheckpointTaken) {
             self.files.database.sync()?;
         }
+        // It is in nobody's way, and a folder need not be writable for a recovery.
+        drop(self.remove_unfinished());
         // The deletion must not be undone when the log says nothing of it any more.
         if is_wal_gone && !broken(Mutation::DeletionUndone) {
             let name = self.files.names.shown_wal();
@@ -244,8 +249,8 @@ impl<S: Storage> Recovery<'_, S> {
 
     fn look(&self) -> Look<'_, S> {
         let copied_with = self.files.shared.copied_with();
-        let Files { names, directory, database, .. } = &*self.files;
-        Look { names, directory, database: database.file(), copied_with }
+        let Files { names, database, .. } = &*self.files;
+        Look { names, database: database.file(), copied_with, index: self.index }
     }
 
     /// What `-wal` holds now.
@@ -279,6 +284,9 @@ impl<S: Storage> Recovery<'_, S> {
             recovered.named = true;
             let chain = chain.filter(|chain| chain.generation.salts() == header.salts);
             let last = chain.map_or(0, |chain| chain.last_frame);
+            if prefix.last < last && !chain.is_some_and(|chain| chain.carries) {
+                return Err(self.look().missing_frames());
+            }
             recovered.durable = prefix.committed;
             match visible {
                 Some(index) if index.salts == header.salts && index.mx_frame >= last => {

@@ -5,8 +5,21 @@
 pub(crate) enum Boot {
     /// They are still there: processes were killed. What they left was written again.
     Same,
+    /// They are, but not what was in the memory of a process alone (`dash_wal=memory`).
+    Memory,
     /// They are gone, or that can't be told.
     Other,
+}
+
+impl Boot {
+    /// `same_cache`: processes were killed; `in_memory`: one had `-wal` in memory.
+    pub(crate) fn of(same_cache: bool, in_memory: bool) -> Self {
+        match same_cache {
+            true if in_memory => Self::Memory,
+            true => Self::Same,
+            false => Self::Other,
+        }
+    }
 }
 
 /// What the log says.

@@ -1,0 +1,57 @@
+//! A wal-index as the file that somebody has left, and what it says of checkpoints.
+
+use super::header::{BACKFILL, HEADER, decode, number};
+use crate::frames::Salts;
+use crate::names::Names;
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::io::read_padded;
+use dash_engine::open::open_if_there;
+use dash_storage::{OpenMode, Storage};
+
+/// Where `nBackfillAttempted` is (wal.c `WalCkptInfo`), and the end of it.
+const ATTEMPTED: usize = 128;
+const END: usize = ATTEMPTED + 4;
+
+/// A wal-index that nobody need have open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FoundIndex {
+    /// The salts of its `-wal`, and the last frame that counts; `None`: its header is none, or was
+    /// being written.
+    header: Option<(Salts, u32)>,
+    /// Up to which frame all is in the database.
+    copied: u32,
+    /// Up to which frame some may be.
+    attempted: u32,
+}
+
+impl FoundIndex {
+    /// The one beside a database; `None`: there is none.
+    pub(crate) fn find<S: Storage>(
+        directory: &S::Directory,
+        names: &Names,
+    ) -> Result<Option<Self>> {
+        let Some(index) = open_if_there::<S>(directory, &names.shm, OpenMode::Read)? else {
+            return Ok(None);
+        };
+        let mut bytes = [0; END];
+        read_padded(&index, &mut bytes, 0).during(Operation::Read, names.shown())?;
+        let (first, second) = bytes.split_at(HEADER);
+        let header = first.first_chunk().filter(|_| second.starts_with(first)).and_then(decode);
+        Ok(Some(Self {
+            header: header.map(|header| (header.salts, header.mx_frame)),
+            copied: number(&bytes, BACKFILL),
+            attempted: number(&bytes, ATTEMPTED),
+        }))
+    }
+
+    /// The salts of its `-wal`, and up to which frame checkpoints may have copied.
+    pub(crate) fn checkpoints(&self) -> Option<(Salts, u32)> {
+        Some((self.header?.0, self.copied.max(self.attempted)))
+    }
+
+    /// Whether all frames of a generation that anybody saw are in the database: its checkpoint was
+    /// complete, or another one has begun since.
+    pub(crate) fn has_copied(&self, generation: Salts) -> bool {
+        self.header.is_some_and(|(salts, last)| salts != generation || self.copied >= last)
+    }
+}
