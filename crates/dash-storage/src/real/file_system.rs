@@ -6,9 +6,9 @@ use std::io;
 use std::path::Path;
 
 use nix::sys::stat::{fstat, major, minor};
-use nix::sys::statfs::fstatfs;
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{AccessFlags, eaccess};
+use rustix::fs::fstatfs;
 
 use super::directory::Directory;
 use super::retry::uninterrupted;
@@ -81,7 +81,7 @@ impl Directory {
     pub fn file_system(&self) -> io::Result<FileSystem> {
         let directory = self.file()?;
         #[expect(clippy::useless_conversion, reason = "other systems have other numbers")]
-        let number = i64::from(uninterrupted(|| Ok(fstatfs(directory)?))?.filesystem_type().0);
+        let number = i64::from(uninterrupted(|| Ok(fstatfs(directory)?))?.f_type);
         if number & 0xFFFF_FFFF != FUSE {
             return Ok(by_number(number).map_or(FileSystem::Local, FileSystem::Network));
         }

@@ -7,6 +7,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use nix::sys::time::TimeSpec;
+
 /// The half of a word that the kernel looks at: the lower one.
 fn lower_half(word: &AtomicU64) -> *mut u32 {
     let first = word.as_ptr().cast::<u32>();
@@ -20,16 +22,12 @@ pub(super) fn wait(word: &AtomicU64, while_is: u64, time: Duration) {
         let Some(left) = time.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) else {
             return;
         };
-        // SAFETY: all zeros is a time.
-        let mut timeout: libc::timespec = unsafe { std::mem::zeroed() };
-        timeout.tv_sec = libc::time_t::try_from(left.as_secs()).unwrap_or(libc::time_t::MAX);
-        timeout.tv_nsec = left.subsec_nanos().into();
+        let left_of_it = TimeSpec::from_duration(left);
         let expected = u32::try_from(while_is & u64::from(u32::MAX)).unwrap_or(0);
+        let (place, timeout) = (lower_half(word), ptr::from_ref(left_of_it.as_ref()));
         // SAFETY: the word and the time live until the call returns; the kernel reads both.
-        let result = unsafe {
-            let place = lower_half(word);
-            libc::syscall(libc::SYS_futex, place, libc::FUTEX_WAIT, expected, &raw const timeout)
-        };
+        let result =
+            unsafe { libc::syscall(libc::SYS_futex, place, libc::FUTEX_WAIT, expected, timeout) };
         if result != 0 {
             let error = nix::errno::Errno::last();
             let known = [libc::EAGAIN, libc::EINTR, libc::ETIMEDOUT];
