@@ -76,6 +76,11 @@ impl Built {
         }
         for path in [&self.library, &self.program] {
             let found = Elf::read(path)?;
+            ensure!(
+                found.needed.iter().any(|name| name.starts_with("libc.")),
+                "{} has a C library linked in, and would load no other library",
+                path.display()
+            );
             // musl has no versions.
             if let (Libc::Gnu(..), Some(symbol)) = (self.target.libc, found.nowhere.first()) {
                 bail!("{} asks for {symbol}, which that glibc lacks", path.display());
@@ -110,8 +115,9 @@ pub fn build(root: &Path, packages: &Path, target: Target) -> Result<Built> {
     cargo.args(["--package", "dash-cli", "--target", &goal, "--target-dir"]).arg(&made);
     cargo.env("CARGO_ZIGBUILD_PYTHON_PATH", &tools.python).current_dir(root);
     if target.libc == Libc::Musl {
-        // A library can't be loaded into a program that has another C library linked in.
-        cargo.env("RUSTFLAGS", "-C target-feature=-crt-static");
+        // A library can't be loaded into a program that has another C library linked in, as Zig
+        // would do with programs.
+        cargo.env("RUSTFLAGS", "-C target-feature=-crt-static -C link-arg=-dynamic");
     }
     run(&mut cargo)?;
     let folder = made.join(target.triple).join("release");
