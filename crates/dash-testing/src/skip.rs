@@ -94,6 +94,12 @@ needs! {
     Litestream = "litestream",
     /// The program `dpkg-deb`.
     Dpkg = "dpkg",
+    /// Zig, which compiles for other systems, and Rust's standard library for these.
+    Zig = "zig",
+    /// The dynamic loader of musl.
+    Musl = "musl",
+    /// The program `qemu-aarch64-static`, which runs programs of another processor.
+    Qemu = "qemu-aarch64",
     /// The program `nm`.
     Nm = "nm",
     /// The examples, which cargo builds when all of a package's targets are asked for.

@@ -11,4 +11,5 @@ mod python;
 mod python_frameworks;
 mod ruby;
 mod rust;
+mod systems;
 mod tarball;

@@ -1,10 +1,9 @@
 //! The tarball, and a program in C that links what is in it.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
-use crate::common::programs::{killed, stock};
+use crate::common::programs::{amalgamation, killed, stock};
 use crate::common::{done, make};
 use dash_testing::long::moment_by_hand;
 use dash_testing::machine::has_sqlite3;
@@ -22,17 +21,6 @@ int main(int n, char **arguments) {
   return n > 1 ? raise(SIGKILL) : code ? code : sqlite3_close(db);
 }
 "#;
-
-/// The folder of SQLite's own sources, which cargo has for rusqlite.
-fn amalgamation() -> PathBuf {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["metadata", "--format-version", "1", "--offline", "--locked"]);
-    let said: serde_json::Value = serde_json::from_str(&done(&mut cargo)).expect("JSON");
-    let packages = said["packages"].as_array().expect("a list");
-    let found = packages.iter().find(|package| package["name"] == "libsqlite3-sys");
-    let manifest = found.and_then(|package| package["manifest_path"].as_str());
-    PathBuf::from(manifest.expect("a path")).with_file_name("sqlite3")
-}
 
 #[test]
 fn a_program_in_c_links_it_with_its_own_sqlite() {
