@@ -11,7 +11,7 @@ use super::look::{Chain, Log};
 use crate::frames::{FRAME_HEADER, FrameHeader, WalHeader, frame_offset, seal};
 use crate::logged::Frames;
 use crate::mutation::{Mutation, broken};
-use dash_engine::beside::open_or_make;
+use dash_engine::beside::make;
 use dash_engine::error::{Context, Operation, Result};
 use dash_log::images::Images;
 use dash_storage::{Directory, File, Storage};
@@ -24,8 +24,9 @@ impl<S: Storage> Recovery<'_, S> {
         let name = names.shown_wal();
         self.remove_unfinished()?;
         let made = if broken(Mutation::AnewInPlace) { &names.wal } else { &names.wal_anew };
-        let database = &**self.files.database.file();
-        let (wal, _) = open_or_make(&self.files.storage, directory, (made, name), database)?;
+        // Nobody else's file gets the name.
+        let wal = make(directory, made, &**self.files.database.file());
+        let wal = wal.during(Operation::Open, made.to_string_lossy())?;
         let bytes = match broken(Mutation::AnewInGeneration) {
             true => chain.generation.header,
             false => seal::next(&chain.generation.header),
