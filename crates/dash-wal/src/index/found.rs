@@ -50,8 +50,8 @@ impl FoundIndex {
     }
 
     /// Whether all frames of a generation that anybody saw are in the database: its checkpoint was
-    /// complete, or another one has begun since.
-    pub(crate) fn has_copied(&self, generation: Salts) -> bool {
-        self.header.is_some_and(|(salts, last)| salts != generation || self.copied >= last)
+    /// complete, or another one has begun since. `None`: it says nothing.
+    pub(crate) fn has_copied(&self, generation: Salts) -> Option<bool> {
+        self.header.map(|(salts, last)| salts != generation || self.copied >= last)
     }
 }

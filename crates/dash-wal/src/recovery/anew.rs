@@ -12,9 +12,10 @@ use crate::frames::{FRAME_HEADER, FrameHeader, WalHeader, frame_offset, seal};
 use crate::logged::Frames;
 use crate::mutation::{Mutation, broken};
 use dash_engine::beside::make;
-use dash_engine::error::{Context, Operation, Result};
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::locks::SHARED;
 use dash_log::images::Images;
-use dash_storage::{Directory, File, Storage};
+use dash_storage::{Directory, File, LockKind, Storage};
 use std::io::ErrorKind;
 
 impl<S: Storage> Recovery<'_, S> {
@@ -54,6 +55,24 @@ impl<S: Storage> Recovery<'_, S> {
         directory.rename(made, &names.wal).during(Operation::Exchange, name)?;
         directory.flush().during(Operation::FlushDirectory, name)?;
         Ok(wal)
+    }
+
+    /// Refuses to go on beside a stock program with the `-wal` that was removed: it goes on with
+    /// that, by a wal-index that is all connections'. Stock SQLite deletes `-wal` where nobody else
+    /// has the database.
+    pub(super) fn refuse_survivor(&self) -> Result<()> {
+        let (db, wal) = (self.files.names.shown(), self.files.names.shown_wal());
+        let database = &**self.files.database.file();
+        let found = database.lock_conflict(SHARED, LockKind::Exclusive);
+        match found.during(Operation::Lock, db)? {
+            Some(process) if !broken(Mutation::SurvivorOverlooked) => {
+                Err(Error::CantOpen(format!(
+                    "{wal} is missing or blank, and {} has {db} open since before that, on stock SQLite: what it closes with may be all that                      was in {wal}, and would overwrite what is made now; end it first",
+                    if process > 0 { format!("process {process}") } else { "a process".to_owned() }
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Removes one that was cut off.

@@ -36,6 +36,8 @@ struct Held {
     lacks: bool,
     /// A page as in its last image, which has another one before.
     newer: bool,
+    /// A page that is blank, and not in its last image.
+    blank: bool,
     /// The newest header that the log knows.
     newest: Stamp,
     /// There is no newer one in the generation.
@@ -98,7 +100,7 @@ impl<S: Storage> Look<'_, S> {
         // deletes `-wal` once the last commit is in the database, as far as the page cache goes.
         if absent && chain.carries {
             let is_there = boot == Boot::Same
-                && (self.index_says_copied(chain) == Some(true)
+                && (self.index_says(chain) == Some(Some(true))
                     || self.holds_what_statements_made(log, chain)?);
             return Ok(match is_there || broken(Mutation::GoneTaken) {
                 true => Database::Complete,
@@ -147,11 +149,14 @@ impl<S: Storage> Look<'_, S> {
         let unshared = !held.shares && !broken(Mutation::UnsharedBelieved);
         // A page may also be as in its last image because the commit left it as it was.
         let uncopied = held.lacks && !broken(Mutation::UncopiedBelieved);
-        Ok(match (boot, self.index_says_copied(chain)) {
+        Ok(match (boot, self.index_says(chain)) {
+            // Some of that may be in no log.
+            (Boot::Same, Some(Some(false))) if !broken(Mutation::IndexOutvoted) => true,
             _ if !unshared && !uncopied => false,
             // Stock SQLite that deletes `-wal` deletes `-shm`, too, or says there that all was
-            // copied. What it has copied may be newer than the log's images.
-            (Boot::Same, Some(is_copied)) => !is_copied,
+            // copied. What it has copied may be newer than the log's images, but no hole.
+            (Boot::Same, Some(Some(true))) => held.blank && !broken(Mutation::HoleBelieved),
+            (Boot::Same, Some(_)) => true,
             (Boot::Same, None) => {
                 unshared && self.is_written_since(log)?.is_none_or(Ordering::is_lt)
             }
@@ -176,8 +181,9 @@ impl<S: Storage> Look<'_, S> {
         Ok(newest)
     }
 
-    /// Whether all of the generation was copied, by what `-shm` says. `None`: there is none.
-    fn index_says_copied(&self, chain: &Chain) -> Option<bool> {
+    /// Whether all of the generation was copied, by what `-shm` says, if anything. `None`: there is
+    /// none.
+    fn index_says(&self, chain: &Chain) -> Option<Option<bool>> {
         let index = self.index.filter(|_| !broken(Mutation::IndexUnread));
         index.map(|index| index.has_copied(chain.generation.salts()))
     }
@@ -300,6 +306,8 @@ impl<S: Storage> Look<'_, S> {
             let is_as_last = on_disk.is == Image::Equal;
             held.older |= on_disk.is == Image::Other && on_disk.had;
             held.newer |= is_as_last && on_disk.lacked;
+            held.blank |=
+                page <= pages && !is_as_last && on_disk.bytes.iter().all(|byte| *byte == 0);
             // What the last commit has cut off is in no database.
             is_compared |= page <= pages;
             held.shares |= page <= pages && is_as_last;

@@ -327,7 +327,13 @@ impl<S: Storage> Recovery<'_, S> {
             return Ok(wal);
         }
         let name = self.files.names.shown_wal();
-        match (decide(situation), &log.chain, &wal) {
+        let action = decide(situation);
+        if log.chain.is_some()
+            && (wal.is_none() || action == Action::RefuseAbsent && choice != Choice::Ask)
+        {
+            self.refuse_survivor()?;
+        }
+        match (action, &log.chain, &wal) {
             (Action::Leave | Action::Discard, ..) => {}
             (Action::Blank, _, Some(wal)) => {
                 wal.set_len(0).during(Operation::Resize, name)?;
