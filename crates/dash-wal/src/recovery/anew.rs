@@ -67,7 +67,8 @@ impl<S: Storage> Recovery<'_, S> {
         match found.during(Operation::Lock, db)? {
             Some(process) if !broken(Mutation::SurvivorOverlooked) => {
                 Err(Error::CantOpen(format!(
-                    "{wal} is missing or blank, and {} has {db} open since before that, on stock SQLite: what it closes with may be all that                      was in {wal}, and would overwrite what is made now; end it first",
+                    "{wal} is missing or blank, and {} has {db} open since before that, on stock SQLite: what it closes with may be all \
+                     that was in {wal}, and would overwrite what is made now; end it first",
                     if process > 0 { format!("process {process}") } else { "a process".to_owned() }
                 )))
             }
