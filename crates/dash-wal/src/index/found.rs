@@ -13,7 +13,7 @@ const ATTEMPTED: usize = 128;
 const END: usize = ATTEMPTED + 4;
 
 /// A wal-index that nobody need have open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FoundIndex {
     /// The salts of its `-wal`, and the last frame that counts; `None`: its header is none, or was
     /// being written.

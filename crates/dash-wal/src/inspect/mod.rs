@@ -71,7 +71,7 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
         db: db_file,
         wal: wal_file,
         copied_with,
-        index: FoundIndex::find::<S>(&directory, &names)?,
+        index: FoundIndex::find::<S>(&directory, &names).unwrap_or_default(),
     };
     let stands = fence::find(&*directory, &names.fence)?;
     let (mut log, relation, mut decided) = found.log(boot, stands == Found::Fence)?;

@@ -36,7 +36,7 @@ struct Held {
     lacks: bool,
     /// A page as in its last image, which has another one before.
     newer: bool,
-    /// A page that is blank, and not in its last image.
+    /// A page of a b-tree that is blank. One of a blob may be, and its header as before.
     blank: bool,
     /// The newest header that the log knows.
     newest: Stamp,
@@ -295,10 +295,11 @@ impl<S: Storage> Look<'_, S> {
         let mut is_compared = false;
         for (page, entries) in entries {
             let mut on_disk = OnDisk::new(self.page(page, size)?);
-            let mut images = Images::new(size);
+            let (mut images, mut is_of_tree) = (Images::new(size), false);
             for entry in &entries {
                 let image = images.feed(entry)?;
                 on_disk.compare(image);
+                is_of_tree = matches!(image.first(), Some(2 | 5 | 10 | 13));
                 if page == 1 {
                     (held.newest, held.is_newest) = (Stamp::of(image), true);
                 }
@@ -306,8 +307,8 @@ impl<S: Storage> Look<'_, S> {
             let is_as_last = on_disk.is == Image::Equal;
             held.older |= on_disk.is == Image::Other && on_disk.had;
             held.newer |= is_as_last && on_disk.lacked;
-            held.blank |=
-                page <= pages && !is_as_last && on_disk.bytes.iter().all(|byte| *byte == 0);
+            let is_blank = on_disk.bytes.iter().all(|byte| *byte == 0);
+            held.blank |= page <= pages && is_of_tree && is_blank;
             // What the last commit has cut off is in no database.
             is_compared |= page <= pages;
             held.shares |= page <= pages && is_as_last;

@@ -93,7 +93,9 @@ impl<S: Storage> Recovery<'_, S> {
 
     fn recover_locked(&mut self, same_cache: bool, choice: Choice) -> Result<Recovered> {
         clear_wal::<S>(&self.files.directory, &self.files.names, &mut self.files.database)?;
-        self.index = FoundIndex::find::<S>(&self.files.directory, &self.files.names)?;
+        // One that may not be read says nothing, and is made anew where it holds nothing.
+        let index = FoundIndex::find::<S>(&self.files.directory, &self.files.names);
+        self.index = index.unwrap_or_else(|_| Some(FoundIndex::default()));
         let stock = self.keep_stock_out()?;
         let visible = stock.as_ref().and_then(Index::header);
         let recovered = self.recover_alone(same_cache, choice, visible);
