@@ -78,7 +78,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-terminal", 878),
     ("dash-testing", 987),
     ("dash-torture", 24_304),
-    ("dash-wal", 13_859),
+    ("dash-wal", 13_856),
     ("libdash", 6),
     ("packages", 1_374),
 ];

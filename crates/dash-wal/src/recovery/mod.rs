@@ -286,9 +286,6 @@ impl<S: Storage> Recovery<'_, S> {
             recovered.named = true;
             let chain = chain.filter(|chain| chain.generation.salts() == header.salts);
             let last = chain.map_or(0, |chain| chain.last_frame);
-            if prefix.last < last && !chain.is_some_and(|chain| chain.carries) {
-                return Err(self.look().missing_frames());
-            }
             recovered.durable = prefix.committed;
             match visible {
                 Some(index) if index.salts == header.salts && index.mx_frame >= last => {
