@@ -108,7 +108,11 @@ impl<S: Storage> Look<'_, S> {
             });
         }
         let held = self.held(log, chain)?;
-        let found = self.newest_of_state(wal.filter(|_| !absent))?;
+        let found = Stamp::read(self.database, self.names.shown())?;
+        let found = match wal {
+            Some(wal) if !absent && found.is_before(held.newest) => self.newest_in(wal, found)?,
+            _ => found,
+        };
         // A stock program that went on may have made a page what it was before.
         let not_newer = absent && !held.newest.is_before(found);
         if not_newer && held.older {
@@ -166,10 +170,9 @@ impl<S: Storage> Look<'_, S> {
         })
     }
 
-    /// The newest header that the database has, or that a frame of a `-wal` since puts there.
-    fn newest_of_state(&self, wal: Option<&S::File>) -> Result<Stamp> {
-        let mut newest = Stamp::read(self.database, self.names.shown())?;
-        let (Some(wal), name) = (wal, self.names.shown_wal()) else { return Ok(newest) };
+    /// The newest header of the database, which has this one, that a frame of `-wal` puts there.
+    fn newest_in(&self, wal: &S::File, mut newest: Stamp) -> Result<Stamp> {
+        let name = self.names.shown_wal();
         let Some(header) = WalHeader::read(wal, name)? else { return Ok(newest) };
         walk(wal, &header, Prefix::before_all(&header), name, |_, frame, image| {
             let found = Stamp::of(image);
