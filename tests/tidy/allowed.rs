@@ -66,7 +66,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash", 16_476),
     ("dash-bench", 5_385),
     ("dash-cli", 7_624),
-    ("dash-engine", 2_877),
+    ("dash-engine", 2_885),
     ("dash-ffi", 8_638),
     ("dash-lab", 5_260),
     ("dash-log", 5_278),
@@ -78,7 +78,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-terminal", 878),
     ("dash-testing", 987),
     ("dash-torture", 24_304),
-    ("dash-wal", 13_856),
+    ("dash-wal", 13_859),
     ("libdash", 6),
     ("packages", 1_374),
 ];

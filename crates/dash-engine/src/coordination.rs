@@ -7,6 +7,7 @@ mod which;
 use crate::beside::{MAKING_PATIENCE, OWNERS_ALONE, ROOT};
 use crate::beside::{is_being_made, is_of_a_writer, is_of_a_writer_of, left_behind};
 use crate::error::{Context, Error, Operation, Result};
+use crate::locks::holder;
 use crate::open::{ATTEMPTS, if_there, open_own, replaced};
 use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
 use std::ffi::OsStr;
@@ -238,10 +239,7 @@ fn wait_for_open<S: Storage>(
         if by_a_reader >= READER_PATIENCE
             && let Some(process) = conflict(LockKind::Exclusive)?
         {
-            let who = match process {
-                0 => "another process".to_owned(),
-                id => format!("process {id}"),
-            };
+            let who = holder(process);
             return Err(Error::Held(format!(
                 "{who} holds a read lock on {name}, which no dash does: nobody can open the database until it is given up; \
                  lslocks tells who it is"

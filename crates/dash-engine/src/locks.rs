@@ -17,6 +17,16 @@ pub const SHARED: Range<u64> = 0x4000_0002..0x4000_0200;
 /// Everything that can be locked.
 pub const ALL: Range<u64> = 0..u64::MAX;
 
+/// Who holds a lock, in words, by what [`File::lock_conflict`] answers: not every holder has a
+/// number here.
+#[must_use]
+pub fn holder(process: i32) -> String {
+    match process {
+        1.. => format!("process {process}"),
+        _ => "another process".to_owned(),
+    }
+}
+
 /// The five lock levels of SQLite's `xLock`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum LockLevel {

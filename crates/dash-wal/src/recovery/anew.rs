@@ -13,7 +13,7 @@ use crate::logged::Frames;
 use crate::mutation::{Mutation, broken};
 use dash_engine::beside::make;
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_engine::locks::SHARED;
+use dash_engine::locks::{SHARED, holder};
 use dash_log::images::Images;
 use dash_storage::{Directory, File, LockKind, Storage};
 use std::io::ErrorKind;
@@ -69,7 +69,7 @@ impl<S: Storage> Recovery<'_, S> {
                 Err(Error::CantOpen(format!(
                     "{wal} is missing or blank, and {} has {db} open since before that, on stock SQLite: what it closes with may be all \
                      that was in {wal}, and would overwrite what is made now; end it first",
-                    if process > 0 { format!("process {process}") } else { "a process".to_owned() }
+                    holder(process)
                 )))
             }
             _ => Ok(()),
