@@ -70,8 +70,7 @@ pub(crate) fn but_not_beside_who_has_the_removed_one() {
     let stock = tale.open_stock();
     db.kill();
     remove(&tale.machine, "-wal");
-    let refused = tale.try_open().err().unwrap();
-    assert!(refused.contains("has app.db open since before"), "{refused}");
+    tale.is_refused("has app.db open since before");
     for choice in [Choice::Keep, Choice::Discard] {
         let refused = recover(&tale.machine.process(), Path::new(DB), choice).unwrap_err();
         assert!(refused.to_string().contains("end it first"), "{refused}");
@@ -96,8 +95,7 @@ pub(crate) fn where_a_survivor_copied_a_hole() {
         .execute_batch("INSERT INTO other VALUES (1); PRAGMA wal_checkpoint(TRUNCATE)")
         .unwrap();
     tale.machine.kill(&stock.process);
-    let refused = tale.try_open().err().unwrap();
-    assert!(refused.contains("app.db-wal is missing"), "{refused}");
+    tale.is_refused("app.db-wal is missing");
     recover(&tale.machine.process(), Path::new(DB), Choice::Keep).unwrap();
     assert_eq!(tale.open().value::<i64>("SELECT count(*) FROM new").unwrap(), 3);
 }

@@ -38,8 +38,7 @@ pub(crate) fn unless_the_database_lacks_what_it_says() {
             false => tale,
         };
         remove(&tale.machine, "-wal");
-        let refused = tale.try_open().err().unwrap();
-        assert!(refused.contains("app.db-wal is missing"), "{refused}");
+        let refused = tale.is_refused("app.db-wal is missing");
         assert!(refused.contains("sqlite-dash recover"), "{refused}");
         // Nothing was touched: put back, it is all there.
         assert!(!tale.machine.exists("/app.db-wal"));
@@ -55,8 +54,7 @@ pub(crate) fn nor_where_it_is_shorter_than_that() {
     }
     db.kill();
     remove(&tale.machine, "-wal");
-    let refused = tale.try_open().err().unwrap();
-    assert!(refused.contains("app.db-dashlog holds commits"), "{refused}");
+    let refused = tale.is_refused("app.db-dashlog holds commits");
     assert!(refused.contains("sqlite-dash recover"), "{refused}");
 }
 
@@ -71,8 +69,7 @@ pub(crate) fn nor_where_rows_were_changed() {
     }
     db.kill();
     remove(&tale.machine, "-wal");
-    let refused = tale.try_open().err().unwrap();
-    assert!(refused.contains("app.db-wal is missing"), "{refused}");
+    let refused = tale.is_refused("app.db-wal is missing");
     assert!(refused.contains("sqlite-dash recover"), "{refused}");
 }
 
@@ -108,8 +105,7 @@ pub(crate) fn nor_where_a_page_was_written_as_it_was() {
         };
         remove(&tale.machine, "-wal");
         for _ in 0..2 {
-            let refused = tale.try_open().err().unwrap();
-            assert!(refused.contains("app.db-wal is missing"), "{refused}");
+            tale.is_refused("app.db-wal is missing");
         }
     }
 }
@@ -143,8 +139,7 @@ pub(crate) fn nor_where_it_was_emptied() {
     let folder = tale.machine.process().open_directory(Path::new("/")).unwrap();
     folder.open(OsStr::new("app.db-wal"), OpenMode::ReadWrite).unwrap().set_len(0).unwrap();
     for _ in 0..2 {
-        let refused = tale.try_open().err().unwrap();
-        assert!(refused.contains("app.db-wal is missing"), "{refused}");
+        tale.is_refused("app.db-wal is missing");
     }
 }
 
@@ -163,8 +158,7 @@ pub(crate) fn nor_where_no_page_of_the_log_is_missing() {
     db.kill();
     reader.kill();
     remove(&tale.machine, "-wal");
-    let refused = tale.try_open().err().unwrap();
-    assert!(refused.contains("app.db-wal is missing"), "{refused}");
+    tale.is_refused("app.db-wal is missing");
 }
 
 /// Nor where it was in the memory of a process alone: no stock program has copied any of it.
@@ -179,8 +173,7 @@ pub(crate) fn nor_where_it_was_in_memory() {
     db.ok("UPDATE big SET v = 'c'");
     db.kill();
     remove(&tale.machine, "-wal");
-    let refused = tale.try_open().err().unwrap();
-    assert!(refused.contains("app.db-wal is missing"), "{refused}");
+    tale.is_refused("app.db-wal is missing");
 }
 
 /// But a stock survivor may have copied newer commits of dash's than the log has.
@@ -262,8 +255,7 @@ pub(crate) fn after_a_stock_survivor_left_no_page_of_it() {
             continue;
         }
         let tale = tale.after(tale.machine.power_loss(&mut dash_simulated::Everything));
-        let refused = tale.try_open().err().unwrap();
-        assert!(refused.contains("--discard"), "{refused}");
+        tale.is_refused("--discard");
     }
 }
 

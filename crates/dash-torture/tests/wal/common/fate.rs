@@ -7,7 +7,7 @@ use std::path::Path;
 use dash_simulated::{Machine, OperationKind, Question, Random, Survivors};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
-use super::{DB, LOG};
+use super::{DB, LOG, Tale};
 
 /// Whether stock SQLite is kept out by the name fence, on btrfs, too.
 pub fn is_fenced(machine: &Machine) -> bool {
@@ -154,4 +154,13 @@ pub fn losses(machine: &Machine, random: u64) -> Vec<(String, Machine)> {
         add(format!("random {seed}"), machine.power_loss(&mut Random::new(seed)));
     }
     all
+}
+
+impl Tale {
+    /// It is not opened, as what is said has these words.
+    pub fn is_refused(&self, what: &str) -> String {
+        let refused = self.try_open().err().unwrap();
+        assert!(refused.contains(what), "{refused}");
+        refused
+    }
 }
