@@ -78,7 +78,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-terminal", 878),
     ("dash-testing", 987),
     ("dash-torture", 24_304),
-    ("dash-wal", 13_859),
+    ("dash-wal", 13_929),
     ("libdash", 6),
     ("packages", 1_374),
 ];
@@ -94,7 +94,7 @@ pub(crate) const WORDS: &[(&str, usize)] = &[
     ("crates/dash-shadow/HISTORY.md", 2_902),
     ("crates/dash-statement/FORMAT.md", 1_440),
     ("crates/dash-torture/README.md", 3_853),
-    ("crates/dash-wal/FORMAT.md", 7_302),
+    ("crates/dash-wal/FORMAT.md", 7_348),
     ("crates/dash/BACKUPS.md", 1_450),
     ("crates/dash/EXTRAS.md", 2_494),
     ("crates/dash/GUARANTEES.md", 1_641),

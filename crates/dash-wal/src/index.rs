@@ -119,11 +119,14 @@ pub(crate) struct Index<S: Storage> {
     lets_writers: bool,
     /// What keeps stock checkpoints out is held, see [`guard`].
     guards: bool,
+    /// Nobody else has it, nor gets it; and what it holds may be from before a power loss.
+    is_as_left: bool,
 }
 
 impl<S: Storage> Index<S> {
     /// Opens the index of the name `name`, which is made if need be, with the rights of the
-    /// database, and emptied if nobody has it. Stock writers come in until [`Self::exclude`] or
+    /// database. If nobody has it, it is emptied; or, without `empties`, it stays as it was left,
+    /// and nobody gets it until it is unmapped. Stock writers come in until [`Self::exclude`] or
     /// [`Self::readmit`].
     ///
     /// # Errors
@@ -135,15 +138,18 @@ impl<S: Storage> Index<S> {
         directory: &S::Directory,
         name: &OsStr,
         database: &S::File,
+        empties: bool,
     ) -> Result<Self> {
         let shown = name.to_string_lossy().into_owned();
         for _ in 0..ATTEMPTS {
             let (file, is_made) = open_or_make(storage, directory, (name, &shown), database)?;
             let files = (&file, is_made, database);
-            if attach::<S>(directory, (name, &shown), files)?
+            let attached = attach::<S>(directory, (name, &shown), files, empties)?;
+            if let Some(switch) = attached
                 && is_named::<S>(directory, name, &file, &shown)?
             {
-                return Ok(Self::new(Home::File(file, name.to_owned()), shown));
+                let index = Self::new(Home::File(file, name.to_owned()), shown);
+                return Ok(Self { is_as_left: switch == LockKind::Exclusive, ..index });
             }
             // SQLite's connections of one process share an attachment; those of dash meet here when
             // a program opens several at once, and none should be told that it is busy.
@@ -167,6 +173,7 @@ impl<S: Storage> Index<S> {
             given_up: 0,
             lets_writers: false,
             guards: false,
+            is_as_left: false,
         }
     }
 
@@ -174,6 +181,11 @@ impl<S: Storage> Index<S> {
     /// not attached yet.
     pub(crate) fn let_writers_in(&mut self, on: bool) {
         self.lets_writers = on && self.file().is_some();
+    }
+
+    /// Whether nobody else has it: see [`Self::open`].
+    pub(crate) fn is_as_left(&self) -> bool {
+        self.is_as_left
     }
 
     /// `-shm`, if it is there.

@@ -70,6 +70,8 @@ dash_engine::mutations! {
     SurvivorOverlooked = "a -wal is made beside a stock program that has the one which was removed",
     HoleBelieved = "what -shm says was copied is believed of a page that is blank",
     IndexOutvoted = "pages outvote a -shm that says that not all was copied",
+    IndexEmptied = "recovery empties -shm before the log is closed",
+    RemovedTakenForAnother = "a database into which nothing of the log was copied is taken for another one",
     AnewInPlace = "a -wal that is made of the log alone has its name before it is whole",
     AnewInGeneration = "a -wal that is made of the log alone is of the log's generation, though its frames are not",
     AnewNotFlushed = "a -wal that is made of the log alone has its name before it is durable",

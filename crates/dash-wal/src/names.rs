@@ -19,7 +19,7 @@ pub struct Names {
     pub wal: OsString,
     /// `app.db-shm`: the wal-index.
     pub shm: OsString,
-    /// `app.db-wal-new`: a `-wal` that is being made from the log, until it is durable.
+    /// `app.db-dash-wal`: a `-wal` that is being made from the log, until it is durable.
     pub wal_anew: OsString,
     shown_wal: Arc<str>,
 }
@@ -34,7 +34,7 @@ impl Names {
             shown_wal: wal.to_string_lossy().into(),
             wal,
             shm: with(db, "-shm"),
-            wal_anew: with(db, "-wal-new"),
+            wal_anew: with(db, "-dash-wal"),
         }
     }
 

@@ -19,7 +19,7 @@ fn is_kept(tale: &Tale, when: &str) {
         tale.open()
     });
     assert_eq!(db.content(), tale.acknowledged(), "{when}");
-    assert!(!tale.machine.exists("/app.db-wal-new"), "{when}");
+    assert!(!tale.machine.exists("/app.db-dash-wal"), "{when}");
 }
 
 /// Until `-wal` is whole and durable it is missing, and the log is as it was.
@@ -70,7 +70,7 @@ pub(crate) fn but_not_beside_who_has_the_removed_one() {
     let stock = tale.open_stock();
     db.kill();
     remove(&tale.machine, "-wal");
-    tale.is_refused("has app.db open since before");
+    tale.is_refused("has a lock on app.db since before");
     for choice in [Choice::Keep, Choice::Discard] {
         let refused = recover(&tale.machine.process(), Path::new(DB), choice).unwrap_err();
         assert!(refused.to_string().contains("end it first"), "{refused}");

@@ -143,24 +143,6 @@ pub(crate) fn nor_where_it_was_emptied() {
     }
 }
 
-/// Nor where all pages are as in the log, and `-shm` says that a commit was not copied: it may be
-/// in `-wal` alone.
-#[test]
-pub(crate) fn nor_where_no_page_of_the_log_is_missing() {
-    let (tale, db) = Tale::begun();
-    db.ok("INSERT INTO big VALUES ('a')");
-    db.ok("UPDATE big SET v = 'b'");
-    let reader = tale.open();
-    reader.ok("BEGIN; SELECT * FROM t");
-    db.checkpoint("PASSIVE");
-    db.synchronous("NORMAL");
-    db.ok("UPDATE big SET v = 'c'");
-    db.kill();
-    reader.kill();
-    remove(&tale.machine, "-wal");
-    tale.is_refused("app.db-wal is missing");
-}
-
 /// Nor where it was in the memory of a process alone: no stock program has copied any of it.
 #[test]
 pub(crate) fn nor_where_it_was_in_memory() {

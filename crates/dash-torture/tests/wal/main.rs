@@ -55,6 +55,7 @@ mod what_a_killed_process_left_is_written_again;
 mod what_a_stock_survivor_writes_after_a_kill_is_kept;
 mod what_is_not_in_the_database_is_not_deleted;
 mod what_may_be_rolled_back_is_not_in_the_log;
+mod what_shm_says_of_a_missing_wal_counts;
 mod whoever_flushes_takes_everybody_along;
 mod without_a_log_commits_are_durable_in_wal;
 
@@ -95,6 +96,7 @@ use what_a_killed_process_left_is_written_again as rewritten;
 use what_a_stock_survivor_writes_after_a_kill_is_kept as survivor;
 use what_is_not_in_the_database_is_not_deleted as uncopied;
 use what_may_be_rolled_back_is_not_in_the_log as undeferred;
+use what_shm_says_of_a_missing_wal_counts as says;
 use without_a_log_commits_are_durable_in_wal as without_log;
 
 /// A way to break the engine, and the stories that see it.
@@ -196,10 +198,21 @@ const TOLD: &[Told] = &[
     (Mutation::CheckpointTaken, &[absent::once_what_it_held_is_durable]),
     (Mutation::AbsentBelieved, &[absent::unless_the_database_lacks_what_it_says]),
     (Mutation::UnsharedBelieved, &[absent::after_a_stock_survivor_left_no_page_of_it]),
-    (Mutation::IndexUnread, &[absent::after_a_stock_survivor_cut_it_to_nothing]),
+    (Mutation::IndexUnread, &[says::where_no_page_of_the_log_is_missing]),
     (Mutation::SurvivorOverlooked, &[kept::but_not_beside_who_has_the_removed_one]),
     (Mutation::HoleBelieved, &[kept::where_a_survivor_copied_a_hole]),
-    (Mutation::IndexOutvoted, &[absent::nor_where_no_page_of_the_log_is_missing]),
+    (
+        Mutation::IndexOutvoted,
+        &[says::where_the_header_is_newer_than_the_logs, says::where_statements_carry_commits],
+    ),
+    (
+        Mutation::IndexEmptied,
+        &[says::where_no_page_of_the_log_is_missing, says::also_after_openers_that_were_killed],
+    ),
+    (
+        Mutation::RemovedTakenForAnother,
+        &[says::a_log_is_of_a_database_into_which_nothing_was_copied],
+    ),
     (Mutation::AnewInPlace, &[kept::wherever_that_is_cut_off]),
     (Mutation::AnewInGeneration, &[kept::wherever_that_is_cut_off]),
     (Mutation::AnewNotFlushed, &[kept::wherever_that_is_cut_off]),

@@ -38,7 +38,7 @@ impl<S: Storage> Files<S> {
     /// what it has found, or who closes ([`Connection::close`]). Those of the files.
     pub fn attach_index(&self) -> Result<(Index<S>, bool)> {
         let (directory, name) = (&*self.directory, &self.names.shm);
-        let opened = Index::open(&self.storage, directory, name, &**self.database.file());
+        let opened = Index::open(&self.storage, directory, name, &**self.database.file(), true);
         let mut opened = opened.map_err(|error| self.explained(error))?;
         opened.let_writers_in(self.lets_writers_in());
         let mut waited = Duration::ZERO;

@@ -1,5 +1,5 @@
 //! Attaching to the file of a wal-index: who finds nobody there makes it anew, with the rights of
-//! the database.
+//! the database, or looks at it as it was left.
 
 use super::DEAD_MAN_SWITCH;
 use dash_engine::error::{Context, Operation, Result};
@@ -18,8 +18,9 @@ pub(super) fn is_named<S: Storage>(
     Ok(named.is_some_and(|named| named.id == file.id()))
 }
 
-/// Takes the dead-man switch, shared, and empties the file if nobody has it. `false`: somebody has
-/// the switch exclusively, or the file had other rights than the database and made room.
+/// Takes the dead-man switch, shared, and empties the file if nobody has it; without `empties` the
+/// switch is exclusive then, so that nobody comes who would. Which it is; `None`: somebody has the
+/// switch exclusively, or the file had other rights than the database and made room.
 ///
 /// As `unixLockSharedMemory` does: whoever finds it so begins anew, because its holder may die
 /// before it has emptied the file.
@@ -27,26 +28,30 @@ pub(super) fn attach<S: Storage>(
     directory: &S::Directory,
     (name, shown): (&OsStr, &str),
     (file, is_made, database): (&S::File, bool, &S::File),
-) -> Result<bool> {
+    empties: bool,
+) -> Result<Option<LockKind>> {
     let conflict = |kind| file.lock_conflict(DEAD_MAN_SWITCH, kind).during(Operation::Lock, shown);
     let take = |kind| file.try_lock(DEAD_MAN_SWITCH, kind).during(Operation::Lock, shown);
     if conflict(LockKind::Shared)?.is_some() {
-        return Ok(false);
+        return Ok(None);
     }
     if conflict(LockKind::Exclusive)?.is_none() {
         if !take(LockKind::Exclusive)? {
-            return Ok(false);
+            return Ok(None);
+        }
+        if !empties {
+            return Ok(Some(LockKind::Exclusive));
         }
         // It holds nothing, and others may have it open: the next one is the database's. The maker
         // may not be able to give it all rights.
         let is_its = is_made || file.has_access_of(database).during(Operation::Stat, shown)?;
         if !is_its && directory.unlink(name).is_ok() {
-            return Ok(false);
+            return Ok(None);
         }
         // First: nobody sees what it held.
         if file.metadata().during(Operation::Stat, shown)?.len > 0 {
             file.set_len(0).during(Operation::Resize, shown)?;
         }
     }
-    take(LockKind::Shared)
+    Ok(take(LockKind::Shared)?.then_some(LockKind::Shared))
 }

@@ -37,7 +37,7 @@ fn attached_beside<S: Storage>(
     database: &S::File,
     writes: bool,
 ) -> Result<Index<S>, Error> {
-    let mut index = Index::open(storage, directory, OsStr::new("db-shm"), database)?;
+    let mut index = Index::open(storage, directory, OsStr::new("db-shm"), database, true)?;
     index.let_writers_in(writes);
     index.readmit().map(|()| index)
 }
@@ -194,7 +194,7 @@ fn one_that_somebody_else_is_making_is_waited_for() {
     let open = || {
         let (process, name) = (machine.process(), OsStr::new("db-shm"));
         machine.fail(Fault::new(Effect::Error(13)).on(OperationKind::Open));
-        Index::<Simulated>::open(&process, &root(&machine), name, &database)
+        Index::<Simulated>::open(&process, &root(&machine), name, &database, true)
     };
     drop(make("db-shm", 0o600));
     assert!(open().is_ok(), "its maker's alone, and then everybody's");
@@ -217,7 +217,7 @@ fn one_that_somebody_else_has_just_made_is_joined() {
         }
     });
     let name = OsStr::new("db-shm");
-    let index = Index::open(&machine.process(), &root(&machine), name, &database);
+    let index = Index::open(&machine.process(), &root(&machine), name, &database, true);
     let made = root(&machine).metadata(name).unwrap().unwrap();
     assert_eq!(index.ok().unwrap().file().unwrap().id(), made.id);
 }

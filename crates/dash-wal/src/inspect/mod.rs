@@ -15,7 +15,7 @@ use crate::names::Names;
 use crate::recovery::look::{Log, Look};
 use crate::recovery::orphaned::orphaned;
 use crate::recovery::rows::{Boot, Situation, decide, explain};
-use crate::shared::coordination::{Left, left_in};
+use crate::shared::coordination::{Beside, Left, left_in};
 use dash_engine::coordination::read_coordination;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
@@ -53,7 +53,7 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let locks = locks_in(lockable, names.shown())?;
     let open = locks.iter().any(|lock| lock.place == LockedPlace::Alive);
     let left = coordination.as_ref().map(|file| left_in(file, names.shown())).transpose()?;
-    let copied_with = left.as_ref().and_then(|left| left.copied_with);
+    let beside = left.as_ref().map(|left| left.beside).unwrap_or_default();
     let in_memory = left.as_ref().and_then(|left| left.in_memory_of).map(in_memory_seen);
     let coordination =
         coordination.as_ref().zip(left).map(|(file, left)| coordination_seen(file, &left));
@@ -70,7 +70,7 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
         refused,
         db: db_file,
         wal: wal_file,
-        copied_with,
+        beside,
         index: FoundIndex::find::<S>(&directory, &names).unwrap_or_default(),
     };
     let stands = fence::find(&*directory, &names.fence)?;
@@ -114,8 +114,8 @@ struct Files<'a, S: Storage> {
     refused: Option<Strayed>,
     db: Option<&'a S::File>,
     wal: Option<&'a S::File>,
-    /// See [`Look::copied_with`].
-    copied_with: Option<u64>,
+    /// See [`Look::beside`].
+    beside: Beside,
     /// See [`Look::index`].
     index: Option<FoundIndex>,
 }
@@ -127,8 +127,8 @@ type Decided = std::result::Result<(Action, &'static str), (Refusal, String)>;
 
 impl<'a, S: Storage> Files<'a, S> {
     fn look(&self, database: &'a S::File) -> Look<'a, S> {
-        let Self { names, copied_with, index, .. } = *self;
-        Look { names, database, copied_with, index }
+        let Self { names, beside, index, .. } = *self;
+        Look { names, database, beside, index }
     }
 
     /// Why no file is opened that has other names.

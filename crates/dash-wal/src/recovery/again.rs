@@ -5,6 +5,7 @@ use super::Recovery;
 use super::look::Log;
 use crate::frames::{FrameHeader, HEADER, WalHeader, frame_offset, frames_in, is_unsummed};
 use crate::mutation::{Mutation, broken};
+use crate::shared::coordination::Word;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{read_exact, read_some};
 use dash_engine::memory::zeros;
@@ -30,6 +31,7 @@ impl<S: Storage> Recovery<'_, S> {
             self.write_header_again()?;
         }
         if let Some(log) = log.filter(|_| !left && !broken(Mutation::LogTrustedAfterKill)) {
+            self.keep_time(log)?;
             log.write_again()?;
         }
         // Also without a log: a flush of it may have failed, after which the pages look clean.
@@ -39,6 +41,17 @@ impl<S: Storage> Recovery<'_, S> {
             write_frames_again(wal, &name)?;
         }
         wal.flush().during(Operation::Flush, &name)
+    }
+
+    /// Remembers when the log was written: if this is cut off, that says still whether somebody has
+    /// copied it since.
+    fn keep_time(&self, log: &Log<S::File>) -> Result<()> {
+        let shared = &self.files.shared;
+        if !shared.is(Word::LogWritten) {
+            let found = log.file.file().metadata().during(Operation::Stat, log.file.name())?;
+            shared.set(Word::LogWritten, found.written);
+        }
+        Ok(())
     }
 
     /// The same for the beginning of the database: a checkpoint's flush may have failed, and the

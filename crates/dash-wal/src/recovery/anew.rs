@@ -67,8 +67,8 @@ impl<S: Storage> Recovery<'_, S> {
         match found.during(Operation::Lock, db)? {
             Some(process) if !broken(Mutation::SurvivorOverlooked) => {
                 Err(Error::CantOpen(format!(
-                    "{wal} is missing or blank, and {} has {db} open since before that, on stock SQLite: what it closes with may be all \
-                     that was in {wal}, and would overwrite what is made now; end it first",
+                    "{wal} is missing or blank, and {} has a lock on {db} since before that, as a program on stock SQLite has: what it \
+                     closes with may be all that was in {wal}, and would overwrite what is made now; end it first",
                     holder(process)
                 )))
             }

@@ -71,7 +71,8 @@ impl<S: Storage> Look<'_, S> {
             Condition::Whole => (log.scan.head.owner, Some(log.scan.head.id)),
             Condition::Absent | Condition::Damaged => (0, None),
         };
-        let copied = id.is_some() && self.copied_with == id && !broken(Mutation::CopyForgotten);
+        let copied =
+            id.is_some() && self.beside.copied_with == id && !broken(Mutation::CopyForgotten);
         (owner != 0).then(|| owner != self.database.id().inode && !copied)
     }
 
@@ -98,14 +99,15 @@ impl<S: Storage> Look<'_, S> {
         }
         // Of what statements have written the log has no image. A stock program that had survived
         // deletes `-wal` once the last commit is in the database, as far as the page cache goes.
+        let index_says = self.index_says(chain).filter(|_| absent && boot == Boot::Same);
+        // What was in `-wal` alone is in no log.
+        let uncopied = index_says == Some(Some(false)) && !broken(Mutation::IndexOutvoted);
         if absent && chain.carries {
             let is_there = boot == Boot::Same
-                && (self.index_says(chain) == Some(Some(true))
+                && !uncopied
+                && (index_says == Some(Some(true))
                     || self.holds_what_statements_made(log, chain)?);
-            return Ok(match is_there || broken(Mutation::GoneTaken) {
-                true => Database::Complete,
-                false => Database::LacksImages,
-            });
+            return Ok(Database::lacking(!is_there && !broken(Mutation::GoneTaken)));
         }
         let held = self.held(log, chain)?;
         let found = Stamp::read(self.database, self.names.shown())?;
@@ -132,30 +134,28 @@ impl<S: Storage> Look<'_, S> {
             && !found.is_same_header(held.newest);
         let older = chain.generation.stamp.is_known() && (found.is_before(held.newest) || unknown);
         let another = (older || elsewhere && !held.shares) && !broken(Mutation::AnotherTaken);
-        let lacks = not_newer && self.is_behind(log, chain, &held, boot)?;
-        Ok(match (another, lacks) {
-            (true, _) => Database::Another,
-            (false, true) => Database::LacksImages,
-            (false, false) => Database::Complete,
-        })
+        // Nothing was copied yet of the newest header.
+        let removed = absent && another && !elsewhere && self.is_known(log, chain, None)?;
+        if another && (!removed || broken(Mutation::RemovedTakenForAnother)) {
+            return Ok(Database::Another);
+        }
+        let is_behind = || self.is_behind(log, &held, (boot, index_says));
+        Ok(Database::lacking(uncopied || removed || not_newer && is_behind()?))
     }
 
     /// Whether the database lacks what the log has, where its counter is none that came later.
     fn is_behind(
         &self,
         log: &Log<S::File>,
-        chain: &Chain,
         held: &Held,
-        boot: Boot,
+        (boot, index_says): (Boot, Option<Option<bool>>),
     ) -> Result<bool> {
         // A complete checkpoint leaves the last image of a page, unless a program went on that has
         // changed every page of the log since.
         let unshared = !held.shares && !broken(Mutation::UnsharedBelieved);
         // A page may also be as in its last image because the commit left it as it was.
         let uncopied = held.lacks && !broken(Mutation::UncopiedBelieved);
-        Ok(match (boot, self.index_says(chain)) {
-            // Some of that may be in no log.
-            (Boot::Same, Some(Some(false))) if !broken(Mutation::IndexOutvoted) => true,
+        Ok(match (boot, index_says) {
             _ if !unshared && !uncopied => false,
             // Stock SQLite that deletes `-wal` deletes `-shm`, too, or says there that all was
             // copied. What it has copied may be newer than the log's images, but no hole.
@@ -197,7 +197,11 @@ impl<S: Storage> Look<'_, S> {
         let database = self.database.metadata().during(Operation::Stat, self.names.shown())?;
         let found = log.file.file().metadata().during(Operation::Stat, log.file.name())?;
         let tells = log.scan.head.owner == database.id.inode && database.written != 0;
-        Ok(tells.then_some(database.written.cmp(&found.written)))
+        let written = match self.beside.log_written {
+            0 => found.written,
+            before => before.min(found.written),
+        };
+        Ok(tells.then_some(database.written.cmp(&written)))
     }
 
     /// Whether the database has the pages that the last statements of the log have made.

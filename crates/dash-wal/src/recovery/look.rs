@@ -9,6 +9,7 @@ use crate::frames::{Prefix, WalHeader, seal, valid_prefix};
 use crate::index::FoundIndex;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
+use crate::shared::coordination::Beside;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_exact;
 use dash_engine::open::shell_word;
@@ -25,9 +26,9 @@ pub(crate) struct Look<'a, S: Storage> {
     pub(crate) names: &'a Names,
     /// The database's file.
     pub(crate) database: &'a S::File,
-    /// The id of a log that was copied together with the database, if that is known.
-    pub(crate) copied_with: Option<u64>,
-    /// The wal-index as it was left, before anybody has attached it: that empties it.
+    /// What the coordination file tells.
+    pub(crate) beside: Beside,
+    /// The wal-index as it was left.
     pub(crate) index: Option<FoundIndex>,
 }
 
@@ -324,13 +325,13 @@ impl<S: Storage> Look<'_, S> {
             return Error::CantOpen(format!(
                 "{wal} is missing: {log} holds commits that were in it by their statements alone, which can be run again only \
                  on what was before them in {wal}; put {wal} back, or let `sqlite-dash recover {db} --discard` take the database as it \
-                 is, which is right if a program on stock SQLite went on after all of dash's had been killed"
+                 is, which is right where {db} is a backup, or a program on stock SQLite went on after all of dash's had been killed"
             ));
         }
         Error::CantOpen(format!(
             "{wal} is missing or blank: {log} holds commits that were in it and that {db} lacks; put {wal} back, or let `sqlite-dash recover {db}` \
-             choose: --keep takes the commits from the log, --discard the database as it is, which is right if a program \
-             on stock SQLite went on after all of dash's had been killed"
+             choose: --keep takes the commits from the log, --discard the database as it is, which is right where {db} \
+             is a backup, or a program on stock SQLite went on after all of dash's had been killed"
         ))
     }
 

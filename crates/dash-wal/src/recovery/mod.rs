@@ -106,6 +106,7 @@ impl<S: Storage> Recovery<'_, S> {
         if let Some(mut index) = stock {
             // As long as `-wal` lacks anything it is not for stock SQLite to read (WAL-36).
             match &recovered {
+                Ok(_) if index.is_as_left() => {}
                 Ok(recovered) if recovered.is_index_behind => index.void()?,
                 Ok(_) => index.allow()?,
                 Err(_) => {}
@@ -116,7 +117,8 @@ impl<S: Storage> Recovery<'_, S> {
         recovered
     }
 
-    /// No stock process that was there before may write meanwhile.
+    /// No stock process that was there before may write meanwhile, nor may one come that would
+    /// empty the index: what it says of a missing `-wal` counts until the log is closed (WAL-16).
     fn keep_stock_out(&self) -> Result<Option<Index<S>>> {
         let found = self
             .files
@@ -131,12 +133,14 @@ impl<S: Storage> Recovery<'_, S> {
             &*self.files.directory,
             &self.files.names.shm,
             &**self.files.database.file(),
+            broken(Mutation::IndexEmptied),
         )?;
         if index.exclude()? != Others::Nobody {
             return Err(Error::Busy);
         }
         match broken(Mutation::UnsealedEarly) {
             true => index.allow().and_then(|()| self.unseal())?,
+            false if index.is_as_left() => {}
             false => drop(index.map_region(0, false)?),
         }
         Ok(Some(index))
@@ -250,9 +254,9 @@ impl<S: Storage> Recovery<'_, S> {
     }
 
     fn look(&self) -> Look<'_, S> {
-        let copied_with = self.files.shared.copied_with();
+        let beside = self.files.shared.beside();
         let Files { names, database, .. } = &*self.files;
-        Look { names, database: database.file(), copied_with, index: self.index }
+        Look { names, database: database.file(), beside, index: self.index }
     }
 
     /// What `-wal` holds now.

@@ -65,6 +65,13 @@ pub(crate) enum Database {
     Another,
 }
 
+impl Database {
+    /// Whether images are lacking.
+    pub(crate) fn lacking(lacks: bool) -> Self {
+        if lacks { Self::LacksImages } else { Self::Complete }
+    }
+}
+
 /// All that is looked at. Whether processes were killed or the power was lost makes no difference
 /// here: what they left in the caches was written again and flushed before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -168,6 +168,9 @@ pub(crate) enum Word {
     /// Where it may: the last frame of which it is known that all up to it have their checksums, as
     /// a [`DurableEnd`](crate::shared::generation::DurableEnd).
     Summed = 60,
+    /// When the log was last written by its users, in nanoseconds of the clock, where recovery has
+    /// begun to write it again; 0: it has not.
+    LogWritten = 61,
 }
 
 /// Where the log's words are.
@@ -219,14 +222,23 @@ pub(crate) fn refusal(magic: u64, db: &str) -> Option<Error> {
     Some(Error::CantOpen(text))
 }
 
+/// What one tells of the files beside it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Beside {
+    /// The id of the log that was in use when all files were copied, the coordination file among
+    /// them: that log is of the database beside it.
+    pub(crate) copied_with: Option<u64>,
+    /// See [`Word::LogWritten`].
+    pub(crate) log_written: u64,
+}
+
 /// What one tells whoever only reads it.
 pub(crate) struct Left {
     /// A first opener has filled it as here.
     pub(crate) is_ours: bool,
     /// The cache that all this is true of, where that can be told.
     pub(crate) cache_life: Option<u64>,
-    /// See [`Coordination::copied_with`].
-    pub(crate) copied_with: Option<u64>,
+    pub(crate) beside: Beside,
     /// What was in `-wal` was in this process's memory alone; 0: which one is not known.
     pub(crate) in_memory_of: Option<u64>,
 }
@@ -240,14 +252,22 @@ pub(crate) fn left_in<F: File>(file: &F, name: &str) -> Result<Left> {
         Ok(u64::from_ne_bytes(bytes))
     };
     let (life, is_ours) = (word(Word::CacheLife)?, word(Word::Magic)? == MARK);
-    let copied_with = copied_with(file, is_ours, word(Word::Own)?, word(Word::LogId)?);
+    let (own, log, log_written) = (word(Word::Own)?, word(Word::LogId)?, word(Word::LogWritten)?);
+    let beside = Beside::of(file, is_ours, [own, log, log_written]);
     let (in_memory, of) = (word(Word::InMemory)? != 0, word(Word::InMemoryOf)?);
     let in_memory_of = (is_ours && in_memory).then_some(of);
-    Ok(Left { is_ours, cache_life: (life != 0).then_some(life), copied_with, in_memory_of })
+    Ok(Left { is_ours, cache_life: (life != 0).then_some(life), beside, in_memory_of })
 }
 
-fn copied_with<F: File>(file: &F, is_ours: bool, own: u64, log: u64) -> Option<u64> {
-    (is_ours && own != 0 && own != file.id().inode && log != 0).then_some(log)
+impl Beside {
+    /// By the words [`Word::Own`], [`Word::LogId`] and [`Word::LogWritten`].
+    fn of<F: File>(file: &F, is_ours: bool, [own, log, log_written]: [u64; 3]) -> Self {
+        if !is_ours {
+            return Self::default();
+        }
+        let is_copied = own != 0 && own != file.id().inode && log != 0;
+        Self { copied_with: is_copied.then_some(log), log_written }
+    }
 }
 
 /// What is in it, for whoever looks from outside.
@@ -305,11 +325,10 @@ impl<F: File> Coordination<F> {
         self.get(Word::Magic) == MARK
     }
 
-    /// The id of the log that was in use when all files were copied, this one among them: that log
-    /// is of the database beside it. Whoever puts another database in the place of one copies no
-    /// coordination file.
-    pub fn copied_with(&self) -> Option<u64> {
-        copied_with(&self.file, self.is_ours(), self.get(Word::Own), self.get(Word::LogId))
+    /// What it tells of the files beside it.
+    pub fn beside(&self) -> Beside {
+        let words = [Word::Own, Word::LogId, Word::LogWritten].map(|word| self.get(word));
+        Beside::of(&self.file, self.is_ours(), words)
     }
 
     /// See [`refusal`].

@@ -23,7 +23,7 @@ fn the_header_says_what_sqlite_means() {
         let open = |name: &str| directory.open(OsStr::new(name), OpenMode::ReadWrite).unwrap();
         let look = || {
             let name = OsStr::new("db-shm");
-            let mut index = Index::open(&Real, &directory, name, &open("db")).unwrap();
+            let mut index = Index::open(&Real, &directory, name, &open("db"), true).unwrap();
             index.map_region(0, false).unwrap().unwrap();
             index.header().unwrap()
         };

@@ -18,7 +18,8 @@ fn every_frame_has_the_page_that_its_header_says() {
     sqlite.execute_batch("INSERT INTO t VALUES (zeroblob(4700000))").unwrap();
     let directory = Real.open_directory(folder.path()).unwrap();
     let open = |name: &str| directory.open(OsStr::new(name), OpenMode::ReadWrite).unwrap();
-    let mut index = Index::open(&Real, &directory, OsStr::new("db-shm"), &open("db")).unwrap();
+    let mut index =
+        Index::open(&Real, &directory, OsStr::new("db-shm"), &open("db"), true).unwrap();
     assert_eq!(index.page_of(1), None, "nothing is mapped");
     for region in 0..3 {
         index.map_region(region, false).unwrap().unwrap();
