@@ -7,7 +7,7 @@ mod suite;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dash_testing::machine::root_for;
@@ -254,6 +254,22 @@ fn whose_a_second_copy_is_that_can_not_be_read() {
     }
 }
 
+/// What somebody is told who may not read a database.
+fn told_to_nobody(path: &Path, parameters: &str) -> String {
+    let user = Some(NOBODY);
+    let log = tempfile::NamedTempFile::new().unwrap();
+    fs::set_permissions(log.path(), fs::Permissions::from_mode(0o666)).unwrap();
+    let part = Part { user, group: user, parameters, ..Part::default() };
+    let mut command = again("session", path, part);
+    command.env("DASH_ERRORS", log.path());
+    let refused = match Session::begin(command) {
+        Ok(mut session) => session.sql("SELECT x FROM t").map(drop),
+        Err(error) => Err(error),
+    };
+    refused.unwrap_err();
+    fs::read_to_string(log.path()).unwrap()
+}
+
 /// "Permission denied" was all, of a file beside it or of none.
 #[test]
 fn whose_a_database_is_that_can_not_be_read() {
@@ -273,21 +289,27 @@ fn whose_a_database_is_that_can_not_be_read() {
             .flat_map(|bits| ["", "&mode=ro", &asked].map(|it| (bits, it)))
         {
             fs::set_permissions(folder.path(), fs::Permissions::from_mode(bits)).unwrap();
-            let user = Some(NOBODY);
-            let log = tempfile::NamedTempFile::new().unwrap();
-            fs::set_permissions(log.path(), fs::Permissions::from_mode(0o666)).unwrap();
-            let part = Part { user, group: user, parameters, ..Part::default() };
-            let mut command = again("session", &path, part);
-            command.env("DASH_ERRORS", log.path());
-            let refused = match Session::begin(command) {
-                Ok(mut session) => session.sql("SELECT x FROM t").map(drop),
-                Err(error) => Err(error),
-            };
-            refused.unwrap_err();
-            let told = fs::read_to_string(log.path()).unwrap();
+            let told = told_to_nobody(&path, parameters);
             for words in ["it is 0600 of user 0, group 0", "this process is user 65534"] {
                 assert!(told.contains(words), "{mode} {parameters}: {words:?} is not in {told:?}");
             }
+        }
+    }
+}
+
+/// "Permission denied" was all, of a file that nobody had asked for.
+#[test]
+fn whose_a_folder_is_in_which_no_database_can_be_made() {
+    if !root_for("a folder of somebody else") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = folder.path().join("app.db");
+    for parameters in ["", "&journal_mode=wal", "&journal_mode=shadow", "&journal_mode=delete"] {
+        let told = told_to_nobody(&path, parameters);
+        for words in ["app.db is to be made", "is 0755 of user 0, group 0", "user 65534"] {
+            assert!(told.contains(words), "{parameters}: {words:?} is not in {told:?}");
         }
     }
 }

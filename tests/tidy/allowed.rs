@@ -63,7 +63,7 @@ pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 
 /// Lines of product source a crate may have: without tests, comments counted.
 pub(crate) const LINES: &[(&str, usize)] = &[
-    ("dash", 16_476),
+    ("dash", 16_492),
     ("dash-bench", 5_385),
     ("dash-cli", 7_624),
     ("dash-engine", 2_885),

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use dash_engine::error::{Error as EngineError, Operation, remedy};
@@ -56,6 +57,17 @@ pub fn of_path(path: &Path, error: Error) -> Error {
             Error::new(error.code, format!("opening {}: {why}{advice}", place.display()))
         }
         _ => error,
+    }
+}
+
+/// The bits of a file or folder, its user and its group.
+pub fn whose(path: &Path) -> String {
+    match std::fs::metadata(path) {
+        Ok(found) => {
+            let (bits, user, group) = (found.mode() & 0o7777, found.uid(), found.gid());
+            format!("{bits:04o} of user {user}, group {group}")
+        }
+        Err(error) => error.to_string(),
     }
 }
 

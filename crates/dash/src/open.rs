@@ -12,18 +12,19 @@
 //! | for reading, or nothing else is possible | the engine, read-only |
 //! | all else | the engine |
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dash_engine::error::{Context, Operation};
+use dash_engine::error::{Context, Error as EngineError, Operation};
 use dash_engine::open::with_remedy;
-use dash_ffi::{Code, Error, FileName, HostVfs, OpenFlags, Opened, Result};
-use dash_storage::OpenMode;
+use dash_ffi::{AccessCheck, Code, Error, FileName, HostVfs, OpenFlags, Opened, Result};
 use dash_storage::real::Real;
+use dash_storage::{OpenMode, Storage};
 
 use crate::by_stock::{PATIENCE, PAUSE};
-use crate::errors::{forbids_writing, to_sqlite};
+use crate::errors::{forbids_writing, to_sqlite, whose};
 use crate::file_system;
 use crate::leftovers::Neighbours;
 use crate::main_file::MainFile;
@@ -67,15 +68,15 @@ pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Re
             _ => false,
         };
         if !passes || begun.elapsed() >= PATIENCE {
-            return opened.map_err(|error| of_unreadable(path, error));
+            return opened.map_err(|error| of_unreadable(host, path, error));
         }
         host.sleep(PAUSE);
     }
 }
 
-/// The error, unless the process may not read the database: then whose that is. What failed was
-/// something beside it, or the host's SQLite, which does not say more.
-fn of_unreadable(path: &Path, error: Error) -> Error {
+/// The error, unless the process may not read the database, or may not make it where there is none:
+/// then whose that is. Something beside it failed, or the host's SQLite, which does not say more.
+fn of_unreadable(host: &HostVfs, path: &Path, error: Error) -> Error {
     let (Some(folder), Some(db)) = (path.parent(), path.file_name()) else { return error };
     if error.code.primary() != Code::CANTOPEN {
         return error;
@@ -83,6 +84,17 @@ fn of_unreadable(path: &Path, error: Error) -> Error {
     match open_file(path, OpenMode::Read).during(Operation::Open, db.to_string_lossy()) {
         Err(denied) if forbids_writing(&denied) => {
             to_sqlite(with_remedy(denied, &Real, folder, (db, &[])))
+        }
+        Err(EngineError::Io { source, .. })
+            if source.kind() == ErrorKind::NotFound
+                && host.access(folder, AccessCheck::ReadWrite) == Ok(false) =>
+        {
+            let (db, whose, user) = (db.to_string_lossy(), whose(folder), Real.user());
+            let message = format!(
+                "{db} is to be made, its folder is {whose}, and this process is user {user}: run it as that user, or have them give this \
+                 one the right to write it"
+            );
+            Error::new(error.code, message)
         }
         _ => error,
     }

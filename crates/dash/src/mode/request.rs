@@ -1,6 +1,5 @@
 //! What a mode is asked to open.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use dash_storage::real::{self, Real};
 use super::caller::Caller;
 use super::registry::Membership;
 use super::{Modes, Parameters};
+use crate::errors::whose;
 use crate::leftovers::Neighbours;
 
 /// What SQLite asked for.
@@ -134,19 +134,12 @@ impl Request<'_> {
     fn rights(&self) -> String {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
-        let shown = |path: &Path| match std::fs::metadata(path) {
-            Ok(found) => {
-                let (bits, user, group) = (found.mode() & 0o7777, found.uid(), found.gid());
-                format!("{bits:04o} of user {user}, group {group}")
-            }
-            Err(error) => error.to_string(),
-        };
         format!(
             "it is {}, its folder, {}, is {}, and this process is user {}: have root make that user the owner (chown), or give the group \
              the right to write it and the right to write its folder",
-            shown(self.path),
+            whose(self.path),
             folder.display(),
-            shown(folder),
+            whose(folder),
             Real.user()
         )
     }

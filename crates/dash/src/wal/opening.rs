@@ -304,8 +304,7 @@ fn put_into_wal_mode(
         if let Err(error) = options.open(path)
             && error.kind() != std::io::ErrorKind::AlreadyExists
         {
-            let name = format!("{}, which is to be made", path.display());
-            let operation = Operation::Open;
+            let (operation, name) = (Operation::Open, path.display().to_string());
             return Err(to_sqlite(EngineError::Io { operation, name, source: error }));
         }
     }
