@@ -147,7 +147,7 @@ func explained(err error) error {
 		return err
 	}
 	defer scratch.Close()
-	if why, _ := first(scratch, "SELECT coalesce(dash_last_error(), '')"); why != "" {
+	if why, _ := first(scratch, "SELECT coalesce(dash_last_error(), '')"); why != "" && !strings.Contains(err.Error(), why) {
 		return fmt.Errorf("%w: %s", err, why)
 	}
 	return err

@@ -51,10 +51,14 @@ function open(string $path, array $options = []): \PDO
     $path = str_starts_with($path, '/') ? $path : getcwd() . '/' . $path;
     $name = str_replace(['%', '?', '#'], ['%25', '%3F', '%23'], $path);
     $options += [\PDO::ATTR_ERRMODE => \PDO::ERRMODE_EXCEPTION, \PDO::ATTR_TIMEOUT => 30];
-    $db = new \PDO("sqlite:file:$name?vfs=dash", null, null, $options);
-    $ask = fn (string $sql) => $db->query($sql)->fetchColumn();
-    $ask('PRAGMA journal_mode = WAL');
-    $db->exec('PRAGMA synchronous = FULL');
+    try {
+        $db = new \PDO("sqlite:file:$name?vfs=dash", null, null, $options);
+        $ask = fn (string $sql) => $db->query($sql)->fetchColumn();
+        $ask('PRAGMA journal_mode = WAL');
+        $db->exec('PRAGMA synchronous = FULL');
+    } catch (\PDOException $error) {
+        throw explained($error);
+    }
     $engine = $ask('SELECT dash_engine()');
     $durability = $engine === 'wal' ? $ask("SELECT value FROM dash_stats WHERE name = 'durability'") : 'unknown';
     if ($durability !== 'full') {
@@ -62,4 +66,16 @@ function open(string $path, array $options = []): \PDO
         throw new \RuntimeException("commits are not durable: engine $engine, durability $durability: $why");
     }
     return $db;
+}
+
+/** The same with dash's reason behind its text: SQLite's names neither the file nor who is in the way. */
+function explained(\PDOException $error): \PDOException
+{
+    $why = (new \PDO('sqlite::memory:'))->query('SELECT dash_last_error()')->fetchColumn();
+    if (!$why || str_contains($error->getMessage(), $why)) {
+        return $error;
+    }
+    $told = new \PDOException("{$error->getMessage()}: $why", (int) $error->getCode(), $error);
+    $told->errorInfo = $error->errorInfo;
+    return $told;
 }

@@ -65,6 +65,9 @@ fn a_url_makes_commits_durable() {
     let library = library();
     let by_hand = [url, library.to_str().expect("a path"), "by hand"];
     assert_eq!(done(&mut java(&by_hand)), "wal full\n");
+    let output = java(&["jdbc:sqlite-dash:nowhere/a.db"]).output().expect("runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("/nowhere: No such file"), "{said}");
     let manifest = folder.join("another");
     fs::write(&manifest, "Implementation-Version: 9.9.9\n").expect("a file");
     let mut jar = Command::new("jar");

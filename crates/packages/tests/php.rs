@@ -45,6 +45,8 @@ echo $db->querySingle('SELECT dash_engine()'), \"\\n\";";
 echo SqliteDash\\open(':memory:')->query('SELECT dash_engine()')->fetchColumn();";
     assert_eq!(done(&mut php(no_file, &[])), "none");
     assert!(!folder.join(":memory:").exists());
+    let nowhere = said(&mut php(&OPENS.replace("app ?#%.db", "nowhere/a.db"), &[]));
+    assert!(nowhere.contains("/nowhere: No such file"), "{nowhere}");
     let by_hand = format!("(new SQLite3(':memory:'))->loadExtension('libdash.so');\n{OPENS}");
     assert_eq!(done(&mut php(&by_hand, &[])), "wal full\n");
     fs::write(folder.join("sqlite-dash/version.php"), "<?php return '9.9.9';").expect("a file");

@@ -58,14 +58,30 @@ public final class Driver implements java.sql.Driver {
                 settings.setProperty(setting[0], setting[1]);
             }
         }
-        Connection db = DriverManager.getConnection(
-            "jdbc:sqlite:" + uri(path) + "?vfs=dash" + (query.isEmpty() ? "" : "&" + query), settings);
+        Connection db = open("jdbc:sqlite:" + uri(path) + "?vfs=dash" + (query.isEmpty() ? "" : "&" + query), settings);
         // A file that dash leaves to SQLite answers "wal", too.
         if ("WAL".equalsIgnoreCase(settings.getProperty("journal_mode"))
             || "wal".equals(Library.ask(db, "PRAGMA journal_mode"))) {
             check(db);
         }
         return db;
+    }
+
+    /** SQLite's text of a failed opening names neither the file nor who is in the way: dash's is put behind it. */
+    private static Connection open(String url, Properties settings) throws SQLException {
+        try {
+            return DriverManager.getConnection(url, settings);
+        } catch (SQLException error) {
+            String why;
+            try (Connection scratch = DriverManager.getConnection("jdbc:sqlite::memory:")) {
+                why = Library.ask(scratch, "SELECT dash_last_error()");
+            }
+            String text = error.getMessage();
+            if (why == null || text.contains(why)) {
+                throw error;
+            }
+            throw new SQLException(text + ": " + why, error.getSQLState(), error.getErrorCode(), error);
+        }
     }
 
     /** A path in a URI; what is a URI stays. */

@@ -39,7 +39,9 @@ public final class Library {
 
     private static void load(Connection scratch, Path library) throws SQLException {
         try {
-            ask(scratch, "SELECT load_extension('" + library.toString().replace("'", "''") + "')");
+            // SQLite tells why its last try failed, which is that with ".so" behind what it was given.
+            String stem = library.toString().replaceFirst("\\.so$", "").replace("'", "''");
+            ask(scratch, "SELECT load_extension('" + stem + "')");
         } finally {
             // A library that is loaded needs no name.
             delete(library);
