@@ -8,6 +8,7 @@ const fs = require("node:fs");
 const path = require("node:path");
 const { pathToFileURL } = require("node:url");
 
+const { explained } = require("./explained.js");
 const { version, optionalDependencies } = require("./package.json");
 
 /** What the names of packages for one platform begin with. */
@@ -52,6 +53,11 @@ function loadablePath() {
   // SQLite would say no more than "cannot open shared object file".
   fs.accessSync(library, fs.constants.R_OK);
   return library;
+}
+
+/** SQLite tries a path as it is, then with `.so` behind it, and tells why the last try failed. */
+function stem(library) {
+  return library.replace(/\.so$/, "");
 }
 
 /** How a class opens databases, told by its methods. */
@@ -104,17 +110,27 @@ function load(Database, host, asDefault) {
   if (asDefault ? byDefault.has(Database) : loaded.has(Database)) return;
   const scratch = host.scratch();
   try {
-    const entry = asDefault ? "sqlite3_dashdefault_init" : "sqlite3_dash_init";
-    scratch.loadExtension(loadablePath(), entry);
-    const other = first(scratch, "SELECT dash_version()");
-    if (other !== version) {
+    const other = versionIn(scratch);
+    if (other && other !== version) {
       throw new Error(`dash ${other} is loaded in this process already, and this is sqlite-dash ${version}`);
     }
+    const entry = asDefault ? "sqlite3_dashdefault_init" : "sqlite3_dash_init";
+    // A copy of the same version serves as well, unless it is to become the default.
+    if (!other || asDefault) scratch.loadExtension(stem(loadablePath()), entry);
   } finally {
     scratch.close();
   }
   loaded.add(Database);
   if (asDefault) byDefault.add(Database);
+}
+
+/** The dash that is loaded already, perhaps by other hands. */
+function versionIn(scratch) {
+  try {
+    return first(scratch, "SELECT dash_version()");
+  } catch {
+    return undefined; // no such function
+  }
 }
 
 function register(Database, { warn = true } = {}) {
@@ -161,19 +177,20 @@ function engineOf(db) {
   }
 }
 
-
 function open(Database, file, options) {
   const host = hostOf(Database);
   load(Database, host, Boolean(host.byDefault));
   // No file: SQLite's own.
   if (file === ":memory:" || file === "") return new Database(file, ...(options ? [options] : []));
-  const db = host.open(file, options);
-  try {
-    return durable(db, { timeout: options?.timeout });
-  } catch (error) {
-    db.close();
-    throw error;
-  }
+  return explained(Database, file, () => {
+    const db = host.open(file, options);
+    try {
+      return durable(db, { timeout: options?.timeout });
+    } catch (error) {
+      db.close();
+      throw error;
+    }
+  });
 }
 
 module.exports = { version, loadablePath, register, durable, open };

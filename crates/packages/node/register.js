@@ -8,6 +8,7 @@
 const { createRequire, syncBuiltinESMExports } = require("node:module");
 const path = require("node:path");
 
+const { explained } = require("./explained.js");
 const dash = require("./index.js");
 
 /** The class, whose every new connection to a file that may be written is made durable. */
@@ -17,9 +18,10 @@ function durably(Database) {
     const { file } = connection.prepare("SELECT file FROM pragma_database_list WHERE name = 'main'").get();
     return file ? dash.durable(connection, { timeout }) : connection;
   };
+  const made = (values, make) => explained(Database, values[0], () => settle(make(), values[1]));
   return new Proxy(Database, {
-    construct: (target, values, made) => settle(Reflect.construct(target, values, made), values[1]),
-    apply: (target, _, values) => settle(new target(...values), values[1]),
+    construct: (target, values, asked) => made(values, () => Reflect.construct(target, values, asked)),
+    apply: (target, _, values) => made(values, () => new target(...values)),
   });
 }
 

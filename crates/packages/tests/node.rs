@@ -154,7 +154,71 @@ fn what_does_not_work_is_told() {
         name.starts_with("sqlite-dash-linux-").then_some(name)
     });
     let name = of_this_system.expect("npm chose it");
+    // The loader's own reason, and not that there is no libdash.so.so.
+    let library = modules.join(&name).join("libdash.so");
+    let whole = project.folder.path().join("whole.so");
+    fs::rename(&library, &whole).expect("a file");
+    fs::write(&library, "x").expect("a file");
+    let said = says("require('sqlite-dash').register(require('better-sqlite3'))");
+    assert!(said.contains("file too short"), "{said}");
+    fs::remove_file(&library).expect("a file");
+    fs::rename(&whole, &library).expect("a file");
     fs::remove_dir_all(Path::new(&modules).join(&name)).expect("a folder");
     let said = says("require('sqlite-dash').loadablePath()");
     assert!(said.contains(&format!("npm install {name}@")), "{said}");
+}
+
+/// Opens what can't be opened, and tells why.
+const REFUSED: &str = "const { open } = require('sqlite-dash');
+const found = require(process.argv[1]), Database = found.DatabaseSync ?? found.Database ?? found;
+const told = (act) => { try { act(); console.log('nothing'); } catch (error) { console.log(error.message); } };
+open(Database, 'app.db').close();
+require('node:fs').mkdirSync('folder', { recursive: true });
+told(() => open(Database, 'folder'));
+told(() => open(Database, 'nowhere/app.db'));
+";
+
+#[test]
+fn a_failed_opening_says_why() {
+    let Some(project) = project() else { return };
+    let reasons = |said: &str| {
+        let lines: Vec<_> = said.lines().collect();
+        assert_eq!(lines.len(), 2, "{said}");
+        assert!(lines[0].contains("folder is not a regular file"), "{said}");
+        assert!(lines[1].contains("nowhere"), "{said}");
+    };
+    reasons(&done(node(&project).args(["-e", REFUSED, "better-sqlite3"])));
+    for (host, driver) in [("node", "node:sqlite"), ("bun", "bun:sqlite")] {
+        let Some(mut host) = other(&project, host) else { return };
+        reasons(&done(host.args(["-e", REFUSED, driver])));
+    }
+    // A program that stays as it is.
+    let mut newer = other(&project, "node").expect("it was there before");
+    newer.args(["--require", "sqlite-dash/register", "stays.js", "node:sqlite", "folder"]);
+    let said = String::from_utf8_lossy(&newer.output().expect("runs").stderr).into_owned();
+    assert!(said.contains("folder is not a regular file"), "{said}");
+}
+
+#[test]
+fn a_second_copy_serves_and_another_version_is_told() {
+    let Some(project) = project() else { return };
+    let copy = project.folder.path().join("copy");
+    fs::create_dir(&copy).expect("a folder");
+    done(Command::new("cp").arg("-r").arg(project.folder.path().join("node_modules")).arg(&copy));
+    let both = "const { open } = require('sqlite-dash');
+        const Database = require('node:sqlite').DatabaseSync;
+        open(Database, 'app.db').close();
+        const db = require('./copy/node_modules/sqlite-dash').open(Database, 'app.db');
+        console.log(db.prepare('SELECT dash_engine() engine').get().engine);";
+    let Some(mut host) = other(&project, "node") else { return };
+    assert_eq!(done(host.args(["-e", both])), "wal\n");
+    let manifest = copy.join("node_modules/sqlite-dash/package.json");
+    let text = fs::read_to_string(&manifest).expect("a file");
+    let own = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(text.contains(&own), "{text}");
+    fs::write(&manifest, text.replace(&own, "\"version\": \"9.9.9\"")).expect("a file");
+    let mut host = other(&project, "node").expect("it was there before");
+    let said = host.args(["-e", both]).output().expect("runs").stderr;
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains("already, and this is sqlite-dash 9.9.9"), "{said}");
 }

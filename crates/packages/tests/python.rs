@@ -102,13 +102,21 @@ os.environ['DASH_LIBRARY'] = '/nonesuch/libdash.so'
 told('Build dash', RuntimeError, sqlite_dash.load)
 os.environ['DASH_LIBRARY'] = sqlite_dash.__file__
 told('can\\'t be loaded', RuntimeError, sqlite_dash.load)
+# The loader's own reason, and not that there is no libdash.so.so.
+with open('libdash.so', 'w') as file: file.write('x')
+os.environ['DASH_LIBRARY'] = os.path.abspath('libdash.so')
+told('file too short', RuntimeError, sqlite_dash.load)
+os.remove('libdash.so')
 del os.environ['DASH_LIBRARY']
 import shutil
 shutil.copy(sqlite_dash.loadable_path(), 'libdash.so')
 db = sqlite3.connect(':memory:')
 db.enable_load_extension(True)
 db.load_extension('./libdash.so')
-told('a second copy', RuntimeError, sqlite_dash.load)
+sqlite_dash.load()
+assert sqlite_dash.durability(sqlite_dash.connect('a.db')) == 'full'
+told('a second copy', RuntimeError, lambda: sqlite_dash.load(default=True))
+sqlite_dash._loading._loaded.clear()
 sqlite_dash._loading.VERSION = '9.9.9'
 told('this package has 9.9.9', RuntimeError, sqlite_dash.load)
 ";

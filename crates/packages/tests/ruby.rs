@@ -88,6 +88,42 @@ fn a_database_is_opened_durably() {
 }
 
 #[test]
+fn what_goes_wrong_is_told() {
+    let Some(made) = installed() else { return };
+    let script = "require 'sqlite-dash'
+def told
+  yield
+  puts 'nothing'
+rescue StandardError => error
+  puts \"#{error.class} #{error.message}\"
+end
+told { SqliteDash.open('nowhere/a.db') }
+require 'fileutils'
+own = SqliteDash.loadable_path
+FileUtils.cp(own, 'libdash.so')
+SqliteDash.define_singleton_method(:loadable_path) { File.expand_path('libdash.so') }
+# A copy of the same version, of whatever path.
+told { SqliteDash.open('a.db').close }
+SqliteDash.send(:remove_const, :VERSION)
+SqliteDash::VERSION = '9.9.9'
+told { SqliteDash.load }
+";
+    let said = done(&mut ruby(&made, &["-e", script]));
+    let lines: Vec<_> = said.lines().collect();
+    assert_eq!(lines.len(), 3, "{said}");
+    assert!(lines[0].starts_with("SQLite3::CantOpenException unable to open"), "{said}");
+    assert!(lines[0].contains("/nowhere: No such file"), "{said}");
+    assert_eq!(lines[1], "nothing");
+    assert!(lines[2].contains("already, and this is sqlite-dash 9.9.9"), "{said}");
+    let broken = "require 'sqlite-dash'
+File.write('libdash.so', 'x')
+SqliteDash.define_singleton_method(:loadable_path) { File.expand_path('libdash.so') }
+begin SqliteDash.load; rescue SQLite3::Exception => error; puts error.message; end";
+    let said = done(&mut ruby(&made, &["-e", broken]));
+    assert!(said.contains("file too short"), "{said}");
+}
+
+#[test]
 fn rails_needs_the_gem_alone() {
     let Some(made) = installed() else { return };
     assert_eq!(killed(&mut ruby(&made, &["rails.rb", "dies"])), "wal full\n");

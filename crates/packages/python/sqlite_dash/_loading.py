@@ -60,8 +60,9 @@ def load(default: bool = False) -> None:
         entry = "sqlite3_dashdefault_init" if default else "sqlite3_dash_init"
         db = sqlite3.connect(":memory:")
         try:
-            _refuse_another(db)
-            if hasattr(db, "enable_load_extension"):
+            if _is_there(db) and not default:
+                pass  # a copy of the same version serves as well
+            elif hasattr(db, "enable_load_extension"):
                 _load_natively(db, path, entry)
             else:
                 _load_by_ctypes(path, entry)
@@ -70,16 +71,23 @@ def load(default: bool = False) -> None:
         _loaded.add(default)
 
 
-def _refuse_another(db: sqlite3.Connection) -> None:
+def _is_there(db: sqlite3.Connection) -> bool:
+    """Whether dash was loaded by other hands. Raises ``RuntimeError`` for another version."""
     try:
         (other,) = db.execute("SELECT dash_version()").fetchone()
     except sqlite3.OperationalError:
-        return
+        return False
     if other != VERSION:
         raise RuntimeError(
             f"dash {other} is loaded in this process already, and this package has {VERSION}: one process can use "
             "one of them. Load neither by hand, or name the library of the other in DASH_LIBRARY"
         )
+    return True
+
+
+def _stem(path: str) -> str:
+    """SQLite tries a path as it is, then with ``.so`` behind it, and tells why the last try failed."""
+    return path[:-3] if path.endswith(".so") else path
 
 
 def _failed(path: str, reason: object) -> RuntimeError:
@@ -89,7 +97,7 @@ def _failed(path: str, reason: object) -> RuntimeError:
 def _load_natively(db: Any, path: str, entry: str) -> None:
     db.enable_load_extension(True)
     try:
-        db.execute("SELECT load_extension(?, ?)", (path, entry))
+        db.execute("SELECT load_extension(?, ?)", (_stem(path), entry))
     except sqlite3.Error as error:
         raise _failed(path, error) from None
 
@@ -103,7 +111,7 @@ def _load_by_ctypes(path: str, entry: str) -> None:
     try:
         lib.sqlite3_enable_load_extension(db, 1)
         # Both paths end with a zero byte, which ctypes adds.
-        code = lib.sqlite3_load_extension(db, os.fsencode(path), entry.encode(), ctypes.byref(message))
+        code = lib.sqlite3_load_extension(db, os.fsencode(_stem(path)), entry.encode(), ctypes.byref(message))
         if code:
             reason = ctypes.string_at(message.value).decode(errors="replace") if message.value else f"error {code}"
             lib.sqlite3_free(message)

@@ -22,12 +22,32 @@ module SqliteDash
     entry = default ? "sqlite3_dashdefault_init" : "sqlite3_dash_init"
     scratch = SQLite3::Database.new(":memory:")
     scratch.enable_load_extension(true)
-    # The gem's load_extension takes no entry.
-    scratch.get_first_value("SELECT load_extension(?, ?)", [loadable_path, entry])
-    other = scratch.get_first_value("SELECT dash_version()")
-    return if other == VERSION
+    other = one(scratch, "SELECT dash_version()")
+    if other && other != VERSION
+      raise Error, "dash #{other} is loaded in this process already, and this is sqlite-dash #{VERSION}"
+    end
+    # A copy of the same version serves as well, unless it is to become the default.
+    return if other && !default
 
-    raise Error, "dash #{other} is loaded in this process already, and this is sqlite-dash #{VERSION}"
+    # The gem's load_extension takes no entry. SQLite tells why its last try failed: with .so.
+    stem = loadable_path.delete_suffix(".so")
+    scratch.get_first_value("SELECT load_extension(?, ?)", [stem, entry])
+  ensure
+    scratch&.close
+  end
+
+  # A value of dash's; nil where dash is not loaded.
+  def self.one(db, sql)
+    db.get_first_value(sql)
+  rescue SQLite3::SQLException # no such function
+    nil
+  end
+  private_class_method :one
+
+  # What dash said last in this thread, such as why a database can't be opened; nil if nothing.
+  def self.last_error
+    scratch = SQLite3::Database.new(":memory:")
+    one(scratch, "SELECT dash_last_error()")
   ensure
     scratch&.close
   end
@@ -43,9 +63,14 @@ module SqliteDash
     db.busy_timeout = 30_000
     durable { |sql| db.get_first_value(sql) }
     db
-  rescue Error
+  rescue Error, SQLite3::Exception => error
+    # Before it closes: that may say something, too.
+    why = last_error unless error.is_a?(Error)
     db&.close
-    raise
+    # SQLite's text names neither the file nor who is in the way.
+    raise if why.nil? || error.message.include?(why)
+
+    raise error.exception("#{error.message}: #{why}")
   end
 
   # Sets WAL mode and synchronous=FULL on the connection whose SQL the block runs and gives the
