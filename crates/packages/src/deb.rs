@@ -9,12 +9,17 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::facts::{
-    AUTHORS, LIBRARY, LIBRARY_DEFAULT, LICENCE, LICENCE_FILES, Libc, NAME, SUMMARY, VERSION,
+    AUTHORS, LIBRARY, LIBRARY_DEFAULT, LICENCE, LICENCE_FILES, Libc, NAME, VERSION,
 };
 use crate::library::Built;
 use crate::package::{Package, Place, lay, read};
 use crate::pages::pages;
 use crate::run::run;
+
+/// What `apt` prints: a line of 80 characters at most, and more.
+const SYNOPSIS: &str = "SQLite extension: fast durable commits, with many writers
+ Programs load it, open file:app.db?vfs=dash, and stay on stock SQLite: in WAL
+ mode writers queue, and connections that commit together share a disk flush.";
 
 /// See the module.
 pub const PACKAGE: Package = Package { name: "deb", make };
@@ -41,7 +46,7 @@ fn make(built: &Built, place: &Place<'_>) -> Result<Vec<PathBuf>> {
     let control = format!(
         "Package: {NAME}\nVersion: {VERSION}\nArchitecture: {architecture}\nMaintainer: {AUTHORS}\n\
         Section: database\nPriority: optional\nInstalled-Size: {size}\n\
-        Depends: libc6 (>= {major}.{minor})\nSuggests: sqlite3\nDescription: {SUMMARY}\n"
+        Depends: libc6 (>= {major}.{minor})\nSuggests: sqlite3\nDescription: {SYNOPSIS}\n"
     );
     contents.push(("DEBIAN/control".to_owned(), control.into_bytes()));
     contents.push(("DEBIAN/triggers".to_owned(), b"activate-noawait ldconfig\n".to_vec()));

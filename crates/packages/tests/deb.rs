@@ -52,6 +52,10 @@ fn sqlite_finds_it_by_its_name_alone() {
     for name in CONTENTS {
         assert!(listed.contains(name), "{name} is not in\n{listed}");
     }
+    let said = done(Command::new("dpkg-deb").arg("--field").arg(deb).arg("Description"));
+    // As `apt search` and `apt show` print them.
+    let (short, long) = said.split_once('\n').expect("what `apt show` prints");
+    assert!(short.len() <= 80 && long.contains("vfs=dash"), "{said}");
     assert!(listed.lines().all(|line| line.contains("root/root")), "{listed}");
     done(Command::new("dpkg-deb").arg("--extract").arg(deb).arg(folder.join("root")));
     let at = |name: &str| folder.join("root/usr").join(name);
