@@ -102,6 +102,12 @@ os.environ['DASH_LIBRARY'] = '/nonesuch/libdash.so'
 told('Build dash', RuntimeError, sqlite_dash.load)
 os.environ['DASH_LIBRARY'] = sqlite_dash.__file__
 told('can\\'t be loaded', RuntimeError, sqlite_dash.load)
+# A file that was removed from the package.
+del os.environ['DASH_LIBRARY']
+library = sqlite_dash.loadable_path()
+os.rename(library, library + '.gone')
+told('install that again', RuntimeError, sqlite_dash.load)
+os.rename(library + '.gone', library)
 # The loader's own reason, and not that there is no libdash.so.so.
 with open('libdash.so', 'w') as file: file.write('x')
 os.environ['DASH_LIBRARY'] = os.path.abspath('libdash.so')

@@ -11,6 +11,7 @@ from typing import Any, Set
 from ._version import VERSION
 
 _HOME = os.path.dirname(os.path.abspath(__file__))
+_BUILT_FOR = ("Linux on x86_64", "Linux on aarch64")
 _MUTEX = threading.RLock()
 _loaded: Set[bool] = set()
 
@@ -37,10 +38,12 @@ def program_path() -> str:
 def _file(name: str, other: Any) -> str:
     path = other or os.path.join(_HOME, name)
     if not os.path.isfile(path):
+        here = f"{platform.system()} on {platform.machine()}"
+        if other is None and here in _BUILT_FOR:
+            raise RuntimeError(f"there is no {path}, which belongs to sqlite-dash: install that again")
         raise RuntimeError(
-            f"there is no {path}: sqlite-dash has binaries for Linux on x86_64 and aarch64, and this is "
-            f"{platform.system()} on {platform.machine()}. Build dash from its source (cargo build --release) and "
-            "name libdash.so in DASH_LIBRARY"
+            f"there is no {path}: sqlite-dash has binaries for {' and '.join(_BUILT_FOR)}, and this is {here}. Build "
+            "dash from its source (cargo build --release) and name libdash.so in DASH_LIBRARY"
         )
     return path
 
