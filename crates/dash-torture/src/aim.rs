@@ -97,7 +97,7 @@ mod tests {
         let error = of("stock", Some(Ring::Sim)).unwrap_err();
         assert!(error.ends_with(
             "ring sim: shadow/single, shadow/paper, shadow/exclusive, shadow/links, shadow/renames, \
-             wal/log, wal/barrier, wal/elsewhere, wal/memory, wal/alone, wal/beside, toy/copy; each also with /512, \
+             wal/log, wal/barrier, wal/elsewhere, wal/memory, wal/alone, wal/beside, wal/checkpointed, toy/copy; each also with /512, \
              /4096, /65536"
         ));
     }

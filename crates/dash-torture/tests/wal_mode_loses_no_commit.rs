@@ -82,6 +82,17 @@ fn beside_4096() {
     explore("beside", 4096);
 }
 
+/// With stock SQLite that checkpoints, and begins `-wal` anew, too (WAL-53).
+#[test]
+fn checkpointed_512() {
+    explore("checkpointed", 512);
+}
+
+#[test]
+fn checkpointed_4096() {
+    explore("checkpointed", 4096);
+}
+
 /// With `-wal` in the memory of one process (WAL-35 to WAL-38).
 #[test]
 fn alone_512() {

@@ -15,7 +15,7 @@
 //! long as any connection of dash is there; among themselves those of dash are apart by the private
 //! bytes (WAL-17).
 //!
-//! With `dash_stock=write` it writes along ([`Index::let_writers_in`]):
+//! With `dash_stock=write` it writes along ([`Index::let_in`]):
 //!
 //! | slot | dash holds |
 //! |---|---|
@@ -26,6 +26,9 @@
 //!
 //! While a session lasts stock SQLite neither checkpoints, nor recovers the index, nor begins
 //! `-wal` anew: for that it needs all slots of readers, and nobody gets the last one ([`guard`]).
+//!
+//! With `dash_stock=checkpoint` it does all of that, a session or not: nothing is held throughout
+//! but 119, and SQLite's byte of CKPT shared while a writer of dash begins `-wal` anew.
 //!
 //! Whoever gets the dead-man switch exclusively knows that nobody has the index, and empties it:
 //! what it holds may be from before a power loss.
@@ -51,6 +54,7 @@ pub(crate) use slots::{CKPT, READ, SLOTS, WRITE};
 
 use crate::frames::Checksum;
 use crate::memory::index::{Region, Seat, Slots as Places};
+use crate::options::Stock;
 use attach::{attach, is_named};
 use dash_engine::beside::open_or_make;
 use dash_engine::error::{Context, Error, Operation, Result};
@@ -115,12 +119,14 @@ pub(crate) struct Index<S: Storage> {
     exclusive: u16,
     /// Bit i: SQLite has given slot i up, and the call for that failed: SQLite takes no notice.
     given_up: u16,
-    /// Stock writers are let in.
-    lets_writers: bool,
+    /// What stock SQLite may do.
+    stock: Stock,
     /// What keeps stock checkpoints out is held, see [`guard`].
     guards: bool,
     /// Nobody else has it, nor gets it; and what it holds may be from before a power loss.
     is_as_left: bool,
+    /// What keeps them out while `-wal` is begun anew is held.
+    restarts: bool,
 }
 
 impl<S: Storage> Index<S> {
@@ -171,16 +177,21 @@ impl<S: Storage> Index<S> {
             shared: 0,
             exclusive: 0,
             given_up: 0,
-            lets_writers: false,
+            stock: Stock::Read,
             guards: false,
             is_as_left: false,
+            restarts: false,
         }
     }
 
-    /// Lets stock writers in, or keeps them out, as all connections do that have the index. It is
-    /// not attached yet.
-    pub(crate) fn let_writers_in(&mut self, on: bool) {
-        self.lets_writers = on && self.file().is_some();
+    /// Lets stock SQLite in so far, as all connections do that have the index. It is not attached
+    /// yet.
+    pub(crate) fn let_in(&mut self, stock: Stock) {
+        self.stock = if self.file().is_some() { stock } else { Stock::Read };
+    }
+
+    fn lets_writers(&self) -> bool {
+        self.stock >= Stock::Write
     }
 
     /// Whether nobody else has it: see [`Self::open`].
@@ -236,13 +247,13 @@ impl<S: Storage> Index<S> {
         let Some(file) = self.file() else { return Err(Error::Busy) };
         let take =
             |bytes| file.try_lock(bytes, LockKind::Exclusive).during(Operation::Lock, &self.shown);
-        if self.lets_writers && !take(ATTACHED)? {
+        if self.lets_writers() && !take(ATTACHED)? {
             return Ok(Others::Some);
         }
         if take(STOCK)? {
             return Ok(Others::Nobody);
         }
-        if !self.lets_writers {
+        if !self.lets_writers() {
             return Ok(Others::Some);
         }
         file.unlock(ATTACHED).during(Operation::Lock, &self.shown)?;
@@ -257,7 +268,7 @@ impl<S: Storage> Index<S> {
     /// index for itself.
     pub(crate) fn readmit(&mut self) -> Result<()> {
         let Some(file) = self.file() else { return Ok(()) };
-        if !self.lets_writers {
+        if !self.lets_writers() {
             return share(file, STOCK, &self.shown);
         }
         share(file, ATTACHED, &self.shown)?;

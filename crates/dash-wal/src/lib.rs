@@ -49,7 +49,7 @@ pub use execute::{Execute, Pages, Runner};
 pub use inspect::{Report, inspect};
 pub use mounted::refuse_mounted;
 pub use names::{Names, refuse_log_place};
-pub use options::{Barrier, Durability, OpenOptions, Tuning};
+pub use options::{Barrier, Durability, OpenOptions, Stock, Tuning};
 pub use process::Process;
 pub use recover::{Choice, recover};
 pub use remove::remove_log;

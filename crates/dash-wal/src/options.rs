@@ -31,6 +31,31 @@ pub enum Barrier {
     Wal,
 }
 
+/// What stock SQLite may do while the database is open; each may do what the one before may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Stock {
+    /// It reads.
+    #[default]
+    Read,
+    /// It writes, too, and checkpoints where no session of the log lasts.
+    Write,
+    /// It checkpoints, and begins `-wal` anew, whenever it likes. What that is under
+    /// `synchronous=OFF` a power loss may take, as in stock SQLite, from everybody.
+    Checkpoint,
+}
+
+impl Stock {
+    /// All of them, by what `dash_stock` calls them.
+    pub const NAMED: [(&'static str, Self); 3] =
+        [("read", Self::Read), ("write", Self::Write), ("checkpoint", Self::Checkpoint)];
+
+    /// What `dash_stock` calls it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMED[self as usize].0
+    }
+}
+
 /// How to open a database for reading and writing.
 #[derive(Debug, Clone)]
 pub struct OpenOptions {
@@ -57,10 +82,10 @@ pub struct OpenOptions {
     /// are refused. `Some(false)`: they are to be in files. What the first opener has chosen holds
     /// until the last one has closed; who chooses otherwise is refused, `None` takes what is so.
     pub wal_in_memory: Option<bool>,
-    /// Stock SQLite may write while the database is open; else it only reads. What the first
-    /// opener has chosen holds until the last one has closed; who chooses otherwise is refused,
-    /// `None` takes what is so, and keeps writers out where nobody has chosen.
-    pub stock_writes: Option<bool>,
+    /// What stock SQLite may do while the database is open. What the first opener has chosen holds
+    /// until the last one has closed; who chooses otherwise is refused, `None` takes what is so,
+    /// and keeps writers out where nobody has chosen.
+    pub stock: Option<Stock>,
     /// Another engine's files. As long as one is in the database's folder, whoever was killed in
     /// that mode may have left a commit there, which that engine has to find first.
     pub kept_out_by: Vec<OsString>,
@@ -82,7 +107,7 @@ impl Default for OpenOptions {
             rest: None,
             log: None,
             wal_in_memory: None,
-            stock_writes: None,
+            stock: None,
             kept_out_by: Vec::new(),
             executor: None,
             tuning: Tuning::default(),

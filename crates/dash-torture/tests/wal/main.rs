@@ -46,6 +46,7 @@ mod before_the_first_record_all_names_are_durable;
 mod entering_and_leaving_the_mode_loses_nothing;
 mod older_headers_are_told_from_newer_ones;
 mod statements_carry_commits;
+mod stock_sqlite_checkpoints_where_it_may;
 mod stock_sqlite_reads_along_and_does_not_write;
 mod stock_sqlite_writes_along_where_it_is_let_in;
 mod the_ring_overwrites_nothing_that_is_needed;
@@ -87,6 +88,7 @@ use a_wal_that_lost_its_blocks_is_missed as blocks;
 use a_writer_that_dies_leaves_no_frame_without_checksum as unsummed;
 use before_the_first_record_all_names_are_durable as names;
 use statements_carry_commits as carry;
+use stock_sqlite_checkpoints_where_it_may as checkpointed;
 use stock_sqlite_reads_along_and_does_not_write as stock;
 use stock_sqlite_writes_along_where_it_is_let_in as beside;
 use the_ring_overwrites_nothing_that_is_needed as ring;
@@ -143,14 +145,29 @@ const TOLD: &[Told] = &[
     (Mutation::UndeferredInLog, &[undeferred::where_it_is_rolled_back]),
     (Mutation::NoGuard, &[beside::and_checkpoints_at_rest_alone]),
     (Mutation::GuardedAtRest, &[beside::and_checkpoints_at_rest_alone]),
-    (Mutation::NotAdopted, &[beside::and_its_generations_are_gone_on_with]),
+    (
+        Mutation::NotAdopted,
+        &[beside::and_its_generations_are_gone_on_with, checkpointed::in_a_session],
+    ),
     (Mutation::AdoptedOverDirty, &[beside::also_those_that_are_on_no_device]),
     (
         Mutation::HeaderTrusted,
         &[beside::also_where_it_writes_the_header_that_a_dead_writer_announced],
     ),
-    (Mutation::CopiedForStrangers, &[beside::nor_from_a_checkpoint_of_dash_in_off]),
+    (
+        Mutation::CopiedForStrangers,
+        &[
+            beside::nor_from_a_checkpoint_of_dash_in_off,
+            checkpointed::and_begins_anew_what_dash_has_copied_in_off,
+        ],
+    ),
     (Mutation::ReadersUnguarded, &[beside::nor_where_the_one_that_began_the_session_was_killed]),
+    (Mutation::ReadUnadopted, &[checkpointed::and_a_reader_that_waits_sees_what_is_durable]),
+    (
+        Mutation::RestartsBesideCheckpoint,
+        &[checkpointed::and_dash_begins_anew_beside_none_of_its_checkpoints],
+    ),
+    (Mutation::StrangersCopyAtRestAlone, &[checkpointed::and_dash_flushes_what_it_copied_in_off]),
     (Mutation::RoundsUnsummed, &[sums::before_they_are_logged_or_copied]),
     (Mutation::StrangersCopyNothing, &[beside::and_a_checkpoint_of_it_in_off_takes_nothing]),
     (Mutation::StrangersPromiseNothing, &[beside::nor_from_itself]),

@@ -10,7 +10,7 @@ use crate::index::IndexHeader;
 use crate::mounted;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
-use crate::options::OpenOptions;
+use crate::options::{OpenOptions, Stock};
 use crate::process::{Frames, Process};
 use crate::recovery::Choice;
 use crate::recovery::orphaned::orphaned;
@@ -124,9 +124,13 @@ impl<S: Storage> Connection<S> {
     /// coordination file.
     fn enter(&mut self, was: Was, choice: Choice, options: &OpenOptions) -> Result<bool> {
         let log = options.log.as_deref();
-        if options.wal_in_memory == Some(true) && options.stock_writes == Some(true) {
-            let what = "dash_stock=write isn't available with dash_wal=memory: what is in memory no stock program sees";
-            return Err(Error::CantOpen(what.to_owned()));
+        if let Some(stock @ (Stock::Write | Stock::Checkpoint)) = options.stock
+            && options.wal_in_memory == Some(true)
+        {
+            return Err(Error::CantOpen(format!(
+                "dash_stock={} isn't available with dash_wal=memory: what is in memory no stock program sees",
+                stock.name()
+            )));
         }
         let name = Arc::clone(self.files.names.shown_coordination());
         let file = &self.files.shared.file;
@@ -159,11 +163,11 @@ impl<S: Storage> Connection<S> {
                 drop(self.files.directory.unlink(&self.files.names.coordination));
             }
             recovered?;
-            self.choose_stock(options.stock_writes);
+            self.choose_stock(options.stock);
         } else if choice == Choice::Ask && was == Was::Used {
             self.files.join()?;
             self.join_memory(options.wal_in_memory)?;
-            self.join_stock(options.stock_writes)?;
+            self.join_stock(options.stock)?;
             self.session.join_log(log)?; // WAL-29
             self.files.names.set_log(&self.session.place.names);
         } else {

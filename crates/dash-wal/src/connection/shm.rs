@@ -40,7 +40,7 @@ impl<S: Storage> Files<S> {
         let (directory, name) = (&*self.directory, &self.names.shm);
         let opened = Index::open(&self.storage, directory, name, &**self.database.file(), true);
         let mut opened = opened.map_err(|error| self.explained(error))?;
-        opened.let_writers_in(self.lets_writers_in());
+        opened.let_in(self.stock());
         let mut waited = Duration::ZERO;
         loop {
             match opened.exclude()? {
@@ -212,7 +212,9 @@ impl<S: Storage> Connection<S> {
 
     /// `dash_read=durable`: what is visible now is durable before it is read.
     fn wait_until_durable(&mut self, slots: Range<usize>) -> Result<()> {
-        let waited = match self.visible_end() {
+        // What is read may be of a generation that stock SQLite has begun since.
+        let adopted = if broken(Mutation::ReadUnadopted) { Ok(()) } else { self.adopt() };
+        let waited = match adopted.and_then(|()| self.visible_end()) {
             Ok(Some(end)) if end > 0 && self.wal.open.is_some() => commit(self, end, Means::Flush),
             other => other.map(drop),
         };

@@ -7,6 +7,7 @@ use crate::context::salts_word;
 use crate::frames::{Prefix, WalHeader, pack, valid_prefix};
 use crate::index::{Index, IndexHeader};
 use crate::mutation::{Mutation, broken};
+use crate::options::Stock;
 use crate::process::Leader;
 use crate::shared::coordination::Word;
 use dash_engine::error::{Error, Result};
@@ -16,9 +17,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 impl<S: Storage> Files<S> {
-    /// Whether stock SQLite may write while the database is open.
+    /// What stock SQLite may do while the database is open.
+    pub(crate) fn stock(&self) -> Stock {
+        match self.shared.get(Word::Stock) {
+            0 => Stock::Read,
+            1 => Stock::Write,
+            _ => Stock::Checkpoint,
+        }
+    }
+
+    /// Whether it may write.
     pub(crate) fn lets_writers_in(&self) -> bool {
-        self.shared.is(Word::StockWrites)
+        self.stock() >= Stock::Write
     }
 
     /// Where stock SQLite writes, its commits in FULL are promises, too.
@@ -31,36 +41,41 @@ impl<S: Storage> Files<S> {
     /// Whether stock SQLite may have copied pages into the database, which it does not flush under
     /// `synchronous=OFF`.
     pub(crate) fn may_be_copied_by_strangers(&self) -> bool {
-        let unguarded = self.lets_writers_in() && !self.shared.is(Word::Session);
+        let unguarded = match self.stock() {
+            Stock::Read => false,
+            Stock::Write => !self.shared.is(Word::Session),
+            Stock::Checkpoint => {
+                !self.shared.is(Word::Session) || !broken(Mutation::StrangersCopyAtRestAlone)
+            }
+        };
         unguarded && !broken(Mutation::StrangersCopyNothing)
     }
 }
 
 impl<S: Storage> Connection<S> {
-    /// Lets stock writers in from here on, or not; nobody else has the database open.
-    pub(crate) fn choose_stock(&self, wanted: Option<bool>) {
-        self.files.shared.set(Word::StockWrites, (wanted == Some(true)).into());
+    /// Lets stock SQLite in so far from here on; nobody else has the database open.
+    pub(crate) fn choose_stock(&self, wanted: Option<Stock>) {
+        self.files.shared.set(Word::Stock, wanted.unwrap_or_default() as u64);
         self.files.expect_strangers();
     }
 
     /// Joins others who have chosen. `wanted`: as this one's options say.
-    pub(crate) fn join_stock(&self, wanted: Option<bool>) -> Result<()> {
-        let (is_in, db) = (self.files.lets_writers_in(), self.files.names.shown());
-        let word = |writes| if writes { "write" } else { "read" };
-        match wanted.filter(|wanted| *wanted != is_in) {
+    pub(crate) fn join_stock(&self, wanted: Option<Stock>) -> Result<()> {
+        let (chosen, db) = (self.files.stock(), self.files.names.shown());
+        match wanted.filter(|wanted| *wanted != chosen) {
             None => Ok(()),
             Some(wanted) => Err(Error::Held(format!(
                 "{db} is open with dash_stock={}: close it everywhere before it is opened with dash_stock={}",
-                word(is_in),
-                word(wanted)
+                chosen.name(),
+                wanted.name()
             ))),
         }
     }
 
-    /// Whether stock SQLite may write while the database is open.
+    /// What stock SQLite may do while the database is open.
     #[must_use]
-    pub fn lets_stock_write(&self) -> bool {
-        self.files.lets_writers_in()
+    pub fn stock(&self) -> Stock {
+        self.files.stock()
     }
 
     /// WRITER was taken: whether somebody of stock SQLite had it since the last one of dash.

@@ -2,8 +2,9 @@
 //! one process.
 
 use super::guard::WORK;
-use super::slots::{BASE, CKPT, GUARDED, Piece, RECOVER, WRITE, mask, pieces};
+use super::slots::{BASE, CKPT, GUARDED, Piece, READ, RECOVER, SLOTS, WRITE, mask, pieces};
 use super::{Home, Index};
+use crate::options::Stock;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_storage::{File, LockKind, Storage};
 use std::ops::Range;
@@ -25,8 +26,22 @@ impl<S: Storage> Index<S> {
         kind: LockKind,
         coordination: &S::File,
     ) -> Result<()> {
-        let mut wanted = mask(&slots);
-        if kind == LockKind::Exclusive && self.lets_writers {
+        self.begin_restart(&slots, kind)?;
+        let taken = self.lock_slots(&slots, kind, coordination);
+        if taken.is_err() {
+            self.end_restart()?;
+        }
+        taken
+    }
+
+    fn lock_slots(
+        &mut self,
+        slots: &Range<usize>,
+        kind: LockKind,
+        coordination: &S::File,
+    ) -> Result<()> {
+        let mut wanted = mask(slots);
+        if kind == LockKind::Exclusive && self.stock == Stock::Write {
             let last = mask(&(GUARDED..GUARDED + 1));
             // Only a checkpoint, which has to know that nobody reads by it.
             if wanted == last && self.held(CKPT).is_none() {
@@ -88,7 +103,7 @@ impl<S: Storage> Index<S> {
     /// SQLite's own bytes of slots that have others: of WRITE as it is held, of CKPT and RECOVER
     /// shared, as connections of dash are apart by the others.
     fn take_stocks(&self, piece: &Piece, kind: LockKind) -> Result<()> {
-        let Some(shm) = self.file().filter(|_| self.lets_writers) else { return Ok(()) };
+        let Some(shm) = self.file().filter(|_| self.lets_writers()) else { return Ok(()) };
         for slot in stocks(piece) {
             let kind = if slot == WRITE { kind } else { LockKind::Shared };
             let byte = BASE + slot as u64;
@@ -100,7 +115,7 @@ impl<S: Storage> Index<S> {
     }
 
     fn give_up_stocks(&self, piece: &Piece) -> Result<()> {
-        let Some(shm) = self.file().filter(|_| self.lets_writers) else { return Ok(()) };
+        let Some(shm) = self.file().filter(|_| self.lets_writers()) else { return Ok(()) };
         for slot in stocks(piece) {
             let byte = BASE + slot as u64;
             if !(self.guards && WORK.contains(&byte)) {
@@ -139,7 +154,10 @@ impl<S: Storage> Index<S> {
             self.exclusive &= !piece.slots;
             self.given_up &= !piece.slots;
         }
-        Ok(())
+        match self.exclusive & mask(&(READ + 1..SLOTS)) {
+            0 => self.end_restart(),
+            _ => Ok(()),
+        }
     }
 
     /// Gives up what should have been before.
@@ -168,7 +186,7 @@ impl<S: Storage> Index<S> {
                 return Ok(true);
             }
         }
-        let Some(shm) = self.file().filter(|_| self.lets_writers) else { return Ok(false) };
+        let Some(shm) = self.file().filter(|_| self.lets_writers()) else { return Ok(false) };
         let bytes = BASE + slots.start as u64..BASE + slots.end as u64;
         // Connections of dash hold others than WRITE shared.
         let stock =

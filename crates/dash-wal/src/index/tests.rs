@@ -7,6 +7,7 @@ mod stock;
 mod writers;
 
 use super::{Index, WORDS};
+use crate::options::Stock;
 use crate::testing::{open, root};
 use dash_engine::error::{Error, Operation};
 use dash_simulated::{Effect, Fault, File, Machine, OperationKind, Simulated};
@@ -27,30 +28,30 @@ fn attached<S: Storage>(
     directory: &S::Directory,
     database: &S::File,
 ) -> Result<Index<S>, Error> {
-    attached_beside(storage, directory, database, false)
+    attached_beside(storage, directory, database, Stock::Read)
 }
 
-/// As [`attached`], where stock SQLite writes along, or does not.
+/// As [`attached`], where stock SQLite may do that.
 fn attached_beside<S: Storage>(
     storage: &S,
     directory: &S::Directory,
     database: &S::File,
-    writes: bool,
+    stock: Stock,
 ) -> Result<Index<S>, Error> {
     let mut index = Index::open(storage, directory, OsStr::new("db-shm"), database, true)?;
-    index.let_writers_in(writes);
+    index.let_in(stock);
     index.readmit().map(|()| index)
 }
 
 impl Connection {
     fn open(machine: &Machine) -> Result<Self, Error> {
-        Self::open_beside(machine, false)
+        Self::open_beside(machine, Stock::Read)
     }
 
-    fn open_beside(machine: &Machine, writes: bool) -> Result<Self, Error> {
+    fn open_beside(machine: &Machine, stock: Stock) -> Result<Self, Error> {
         let database = open(machine, "db");
         let coordination = open(machine, "db-dash");
-        let index = attached_beside(&machine.process(), &root(machine), &database, writes)?;
+        let index = attached_beside(&machine.process(), &root(machine), &database, stock)?;
         Ok(Self { index, coordination })
     }
 

@@ -43,7 +43,7 @@ pub(crate) const ENTRIES: usize = TOTALS + totals::WORDS;
 pub(crate) const MAX_ENTRIES: usize = (HEAD - ENTRIES) / ENTRY;
 
 /// Raise it whenever a word gets another meaning, or who joins must know another format of the log.
-const NUMBER: u64 = WAL_LAYOUTS + 5;
+const NUMBER: u64 = WAL_LAYOUTS + 6;
 
 /// First word of one that is laid out as here.
 const MARK: u64 = DASH | NUMBER;
@@ -163,8 +163,8 @@ pub(crate) enum Word {
     Settled = 57,
     /// The checksum of the wal-index's header, as the last writer of dash has left it.
     OwnIndex = 58,
-    /// 1: stock SQLite may write while the database is open.
-    StockWrites = 59,
+    /// What stock SQLite may do while the database is open: see [`crate::options::Stock`].
+    Stock = 59,
     /// Where it may: the last frame of which it is known that all up to it have their checksums, as
     /// a [`DurableEnd`](crate::shared::generation::DurableEnd).
     Summed = 60,

@@ -89,7 +89,7 @@ impl<F: File> Coordination<F> {
     /// `end`, or the last frame before a transaction that lacks checksums. Where stock SQLite
     /// writes, nobody has said so of its frames.
     pub fn summed_end(&self, end: u32) -> u32 {
-        let end = match self.is(Word::StockWrites) && !broken(Mutation::RoundsUnsummed) {
+        let end = match self.is(Word::Stock) && !broken(Mutation::RoundsUnsummed) {
             true => self.last_known_sum(end),
             false => end,
         };

@@ -286,7 +286,7 @@ impl Reserve for Link {
         }
         let mut state = self.state();
         let engine = state.engine().ok()?;
-        Some((engine.turn()?, !engine.lets_stock_write()))
+        Some((engine.turn()?, engine.stock() == dash_wal::Stock::Read))
     }
 }
 

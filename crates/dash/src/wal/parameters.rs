@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dash_wal::{Barrier, Durability, LogMedium};
+use dash_wal::{Barrier, Durability, LogMedium, Stock};
 
 use crate::mode::{Parameter, Parameters};
 use crate::rest;
@@ -57,7 +57,6 @@ const BARRIERS: [(&str, Barrier); 2] = [("log", Barrier::Log), ("wal", Barrier::
 const SWITCH: [(&str, bool); 2] = [("off", false), ("on", true)];
 const TEXTS: [(&str, Text); 3] = [("slack", Text::Slack), ("full", Text::Full), ("off", Text::Off)];
 const WALS: [(&str, bool); 2] = [("file", false), ("memory", true)];
-const STOCKS: [(&str, bool); 2] = [("read", false), ("write", true)];
 const READS: [(&str, bool); 2] = [("latest", false), ("durable", true)];
 
 /// What a word stands for, or a message with the right ones.
@@ -130,19 +129,9 @@ pub fn name_of_wal(in_memory: bool) -> &'static str {
     name(&WALS, &in_memory)
 }
 
-/// Whether stock SQLite writes while the database is open, of a name.
-pub fn stock(text: &str) -> Result<bool, String> {
-    match text.eq_ignore_ascii_case("checkpoint") {
-        true => {
-            Err(format!("{STOCK}=checkpoint isn't available in dash yet; there are read, write"))
-        }
-        false => find(STOCK, &STOCKS, text),
-    }
-}
-
-/// And back.
-pub fn name_of_stock(writes: bool) -> &'static str {
-    name(&STOCKS, &writes)
+/// What stock SQLite may do while the database is open, of a name.
+pub fn stock(text: &str) -> Result<Stock, String> {
+    find(STOCK, &Stock::NAMED, text)
 }
 
 /// What the log is written to, as `dash_stats` says it.
@@ -207,7 +196,7 @@ pub fn options(parameters: &Parameters, create: bool) -> dash_wal::OpenOptions {
         durable_reads: own(parameters, READ, reads),
         rest: parameters.own(rest::PARAMETER).map_or(rest, |text| rest::read(text).ok().flatten()),
         wal_in_memory,
-        stock_writes: parameters.own(STOCK).and_then(|text| stock(text).ok()),
+        stock: parameters.own(STOCK).and_then(|text| stock(text).ok()),
         log: parameters.own(LOG).and_then(|text| log(text).ok()),
         ..dash_wal::OpenOptions::default()
     }

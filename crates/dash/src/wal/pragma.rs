@@ -18,11 +18,11 @@ fn wrong(message: String) -> Error {
 }
 
 /// What only the URI chooses: an error, if another value is wanted than the present one.
-fn chosen_at_opening(
+fn chosen_at_opening<T: Copy + PartialEq>(
     parameter: &str,
-    name: fn(bool) -> &'static str,
-    present: bool,
-    wanted: Option<bool>,
+    name: fn(T) -> &'static str,
+    present: T,
+    wanted: Option<T>,
 ) -> Result<&'static str> {
     match wanted.filter(|wanted| *wanted != present) {
         None => Ok(name(present)),
@@ -118,9 +118,9 @@ impl WalFile {
     }
 
     fn dash_stock(&mut self, value: Option<&str>) -> Result<&'static str> {
-        let writes = self.link.state().engine()?.lets_stock_write();
+        let chosen = self.link.state().engine()?.stock();
         let wanted = value.map(parameters::stock).transpose().map_err(wrong)?;
-        chosen_at_opening(STOCK, parameters::name_of_stock, writes, wanted)
+        chosen_at_opening(STOCK, dash_wal::Stock::name, chosen, wanted)
     }
 
     fn dash_statement_text(&mut self, value: Option<&str>) -> Result<&'static str> {

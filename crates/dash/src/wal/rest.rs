@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dash_storage::real::{PerProcess, Real};
-use dash_wal::{Connection, Newest, Rest};
+use dash_wal::{Connection, Newest, Rest, Stock};
 
 use super::link::{Link, Links, State};
 use crate::mode::linked::Locked;
@@ -186,6 +186,6 @@ enum Seen {
 
 impl Seen {
     fn at_rest(engine: &Connection<Real>) -> Self {
-        if engine.lets_stock_write() { Self::Left } else { Self::AtRest }
+        if engine.stock() == Stock::Write { Self::Left } else { Self::AtRest }
     }
 }

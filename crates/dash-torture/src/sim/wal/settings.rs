@@ -32,6 +32,8 @@ pub enum Promise {
 const ALONE: &str = "alone";
 /// The variant beside which stock SQLite writes.
 const BESIDE: &str = "beside";
+/// The variant beside which it checkpoints, too.
+const CHECKPOINTED: &str = "checkpointed";
 
 /// The settings of a program.
 #[derive(Debug, Clone)]
@@ -83,7 +85,7 @@ impl Settings {
         let alone = places.len() == 1;
         let lockings = [Locking::Normal, Locking::Shared, Locking::Shared, Locking::Heap];
         let locking = if alone { lockings[dice.index(4)] } else { Locking::Normal };
-        let is_beside = explorer.setup.variant == BESIDE;
+        let is_beside = [BESIDE, CHECKPOINTED].contains(&explorer.setup.variant);
         let has_neighbours = locking == Locking::Normal && (dice.one_in(3) || is_beside);
         // One process has it, and its index is no connection's own.
         let is_alone = explorer.setup.variant == ALONE;

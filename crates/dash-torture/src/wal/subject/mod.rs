@@ -11,7 +11,7 @@ use dash_simulated::Machine;
 
 use crate::sim::subject::{Claims, Sessions, Setup, SqliteFiles, Subject, WalMode};
 use crate::variant::Variant;
-use shared::{ALONE, BESIDE, ELSEWHERE, FOLDER, MEMORY};
+use shared::{ALONE, BESIDE, CHECKPOINTED, ELSEWHERE, FOLDER, MEMORY};
 
 /// Whether a folder, with or without a note in it, has the journal's name.
 fn has_fence(machine: &Machine, path: &str) -> bool {
@@ -58,6 +58,12 @@ const VARIANTS: &[Variant] = &[
         name: BESIDE,
         what: "stock SQLite writes beside it",
         uri: Some("&journal_mode=wal&dash_rest=10&dash_stock=write"),
+        every_flush_counts: false,
+    },
+    Variant {
+        name: CHECKPOINTED,
+        what: "stock SQLite writes and checkpoints beside it",
+        uri: Some("&journal_mode=wal&dash_rest=10&dash_stock=checkpoint"),
         every_flush_counts: false,
     },
 ];

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dash_ffi::{Code, Error, Result};
 use dash_simulated::Simulated;
-use dash_wal::{Barrier, OpenOptions, Process, Tuning};
+use dash_wal::{Barrier, OpenOptions, Process, Stock, Tuning};
 
 use super::busy::Busy;
 use super::carry::{Carry, Executor};
@@ -24,6 +24,8 @@ pub(super) const MEMORY: &str = "memory";
 pub(super) const ALONE: &str = "alone";
 /// The variant beside which stock SQLite writes.
 pub(super) const BESIDE: &str = "beside";
+/// The variant beside which it checkpoints, too.
+pub(super) const CHECKPOINTED: &str = "checkpointed";
 /// The folder that is in memory.
 pub(super) const FOLDER: &str = "pmem";
 /// And the log there.
@@ -77,8 +79,12 @@ impl Shared {
         let executor = Some(Arc::new(Executor) as Arc<_>);
         let wal_in_memory = (world.setup.variant == ALONE).then_some(true);
         let options = OpenOptions { barrier, tuning, log, executor, ..OpenOptions::default() };
-        let stock_writes = (world.setup.variant == BESIDE).then_some(true);
-        let options = OpenOptions { wal_in_memory, stock_writes, ..options };
+        let stock = match world.setup.variant {
+            BESIDE => Some(Stock::Write),
+            CHECKPOINTED => Some(Stock::Checkpoint),
+            _ => None,
+        };
+        let options = OpenOptions { wal_in_memory, stock, ..options };
         let opened = Connection::open(&world.process, Path::new(DB), &options, &process);
         engine(opened, Code::CANTOPEN).map(|connection| Self {
             connection: Mutex::new(Some(connection)),

@@ -75,14 +75,18 @@ impl Tale {
 
     /// The same, with `-wal` in the memory of one process.
     pub fn alone() -> Self {
-        break_as_asked();
-        Self { machine: Machine::new(1), variant: "alone", told: Arc::default() }.filled()
+        Self::of("alone")
     }
 
     /// A machine with such a database, beside which stock SQLite writes.
     pub fn beside() -> Self {
+        Self::of("beside")
+    }
+
+    /// One of this variant of the engine.
+    pub fn of(variant: &'static str) -> Self {
         break_as_asked();
-        Self { machine: Machine::new(1), variant: "beside", told: Arc::default() }.filled()
+        Self { machine: Machine::new(1), variant, told: Arc::default() }.filled()
     }
 
     fn filled(self) -> Self {

@@ -113,7 +113,7 @@ impl Folder {
 
     /// With writers let in.
     fn attach_beside(&self) -> Result<Index<Real>, Error> {
-        attached_beside(&Real, &self.directory(), &self.open("db"), true)
+        attached_beside(&Real, &self.directory(), &self.open("db"), crate::options::Stock::Write)
     }
 }
 

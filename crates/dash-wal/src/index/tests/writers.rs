@@ -5,12 +5,13 @@ use super::super::slots::{
 };
 use super::{Connection, Machine, busy};
 use crate::index::Others;
+use crate::options::Stock;
 use dash_simulated::StockDescriptor;
 use dash_storage::LockKind::{Exclusive, Shared};
 use std::sync::atomic::Ordering::SeqCst;
 
 fn beside(machine: &Machine) -> Connection {
-    Connection::open_beside(machine, true).unwrap()
+    Connection::open_beside(machine, Stock::Write).unwrap()
 }
 
 fn shm(machine: &Machine) -> StockDescriptor {
@@ -62,7 +63,7 @@ fn who_has_the_index_alone_keeps_everybody_out() {
     assert_eq!(a.index.exclude().unwrap(), Others::Some);
     drop(b);
     assert_eq!(a.index.exclude().unwrap(), Others::Nobody);
-    assert!(busy(Connection::open_beside(&machine, true)));
+    assert!(busy(Connection::open_beside(&machine, Stock::Write)));
     let shm = shm(&machine);
     assert!((120..123).all(|byte| !shm.lock(byte..byte + 1, Shared)));
     a.index.readmit().unwrap();
@@ -117,4 +118,32 @@ fn beside_readers_there_is_no_guard() {
     let shm = shm(&machine);
     assert!(shm.lock(119..120, Exclusive) && shm.lock(123..128, Exclusive));
     assert!(!shm.lock(120..121, Exclusive));
+}
+
+/// Where stock SQLite checkpoints, a guard takes nothing, and dash begins `-wal` anew beside no
+/// checkpoint of it.
+#[test]
+fn beside_checkpoints_nothing_is_held_but_to_begin_anew() {
+    let machine = Machine::new(1);
+    let mut a = Connection::open_beside(&machine, Stock::Checkpoint).unwrap();
+    a.index.map_region(0, true).unwrap();
+    a.index.guard().unwrap();
+    let shm = shm(&machine);
+    assert!(shm.lock(120..128, Exclusive) && !shm.lock(119..120, Exclusive));
+    shm.unlock();
+    let marks = READ + 1..SLOTS;
+    for taken in [121..122, 127..128] {
+        assert!(shm.lock(taken, Exclusive) && !a.lock(marks.clone(), Exclusive));
+        shm.unlock();
+        assert!(shm.lock(120..128, Exclusive), "nothing is left");
+        shm.unlock();
+    }
+    assert!(a.lock(marks.clone(), Exclusive) && !shm.lock(121..122, Exclusive));
+    a.unlock(marks.clone());
+    assert!(shm.lock(121..128, Exclusive));
+    shm.unlock();
+    // A checkpoint of dash keeps it.
+    assert!(a.lock(CKPT..RECOVER, Exclusive) && a.lock(marks.clone(), Exclusive));
+    a.unlock(marks);
+    assert!(!shm.lock(121..122, Exclusive));
 }
