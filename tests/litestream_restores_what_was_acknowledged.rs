@@ -5,48 +5,44 @@
 mod suite;
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use dash_testing::extension::library;
 use dash_testing::machine::runs;
 use dash_testing::names::{beside, exists};
 use dash_testing::roles::start;
 use dash_testing::{Need, skip};
 use suite::peers::{Part, Writer};
-use suite::{check, one, open, stock, workload};
+use suite::{check, one, open_dash, stock, workload};
 
 /// Litestream as it comes, which opens databases with an SQLite of its own.
-const STOCK: &str = "litestream";
-/// Litestream as `examples/litestream/build.sh` makes it, which opens them through dash.
-const THROUGH_DASH: &str = "litestream-dash";
+const LITESTREAM: &str = "litestream";
+/// What lets it write and checkpoint.
+const PARAMETERS: &str = "&journal_mode=wal&dash_stock=checkpoint";
+/// Bytes that `-wal` may have.
+const WAL_MAX: u64 = 64 << 20;
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often somebody is killed.
 const ROUNDS: u64 = 10;
 
-/// What Litestream looks for, as dash has to make it where Litestream can't write.
-const TABLES: &str = "CREATE TABLE IF NOT EXISTS _litestream_seq(id INTEGER PRIMARY KEY, seq INTEGER); \
-     CREATE TABLE IF NOT EXISTS _litestream_lock(id INTEGER)";
-
-fn is_here(program: &str) -> bool {
-    let here = runs(program, &["version"]);
+fn is_here() -> bool {
+    let here = runs(LITESTREAM, &["version"]);
     if !here {
-        skip(Need::Litestream, &format!("{program} is not installed"));
+        skip(Need::Litestream, "litestream is not installed");
     }
     here
 }
 
-/// A folder with a database, its copy, and the program that makes it.
+/// A folder with a database, and its copy.
 struct Place {
     folder: tempfile::TempDir,
-    program: &'static str,
 }
 
 impl Place {
-    fn new(program: &'static str) -> Self {
-        let place = Self { folder: tempfile::tempdir().expect("a folder"), program };
+    fn new() -> Self {
+        let place = Self { folder: tempfile::tempdir().expect("a folder") };
         // It checkpoints early, so that a test sees it.
         let settings = format!(
             "socket: {{enabled: true, path: {}}}\n\
@@ -72,8 +68,8 @@ impl Place {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(self.program);
-        command.args(arguments).env("DASH_LIBRARY", library()).stdin(Stdio::null());
+        let mut command = Command::new(LITESTREAM);
+        command.args(arguments).stdin(Stdio::null());
         command
     }
 
@@ -88,6 +84,14 @@ impl Place {
         let replicating = Replicating { place: self, child: start(&mut command) };
         wait_for("its socket", || exists(&self.at("socket")));
         replicating
+    }
+
+    /// Has a Litestream that was away take a snapshot: it does not always notice what it missed.
+    fn empty_the_wal(&self) {
+        let db = stock(&self.database());
+        wait_for("an empty -wal", || {
+            db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)) == Ok(0)
+        });
     }
 
     /// What it has said so far.
@@ -155,43 +159,37 @@ impl Drop for Replicating<'_> {
     }
 }
 
-/// Empties `-wal`: a Litestream that was away takes a snapshot then.
-fn empty_the_wal(path: &Path) {
-    let db = open(path);
-    wait_for("an empty -wal", || one::<i64>(&db, "PRAGMA wal_checkpoint(TRUNCATE)") == 0);
-}
-
-/// Kills the writer, Litestream, or both, and restores.
-fn rounds(program: &'static str) {
-    let place = Place::new(program);
-    let path = place.database();
-    let is_stock = program == STOCK;
-    let db = open(&path);
-    db.execute_batch("PRAGMA journal_mode=wal").expect("a mode");
-    workload::make(&db);
-    if is_stock {
-        db.execute_batch(TABLES).expect("makes tables");
+/// The writer, Litestream, or both are killed, and restored. Nothing is prepared but what each
+/// start of Litestream needs beside any SQLite.
+#[test]
+fn with_a_litestream_as_it_comes() {
+    if !is_here() {
+        return;
     }
+    let place = Place::new();
+    let path = place.database();
+    let db = open_dash(path.as_os_str(), PARAMETERS).expect("opens");
+    workload::make(&db);
     db.close().expect("closes");
-    let part = Part { parameters: "&dash_durability=full", ..Part::default() };
+    let parameters = format!("{PARAMETERS}&dash_durability=full");
+    let part = Part { parameters: &parameters, ..Part::default() };
 
     let mut writer = Some(Writer::start(&path, part));
     let mut litestream = None;
     for round in 0..ROUNDS {
-        if litestream.is_none() {
-            if is_stock {
-                empty_the_wal(&path);
-            }
-            litestream = Some(place.replicate());
-        }
         let writing = writer.get_or_insert_with(|| Writer::start(&path, part));
-        let replicating = litestream.as_ref().expect("started");
         writing.reaches(0);
+        let replicating = litestream.get_or_insert_with(|| {
+            place.empty_the_wal();
+            place.replicate()
+        });
         std::thread::sleep(Duration::from_millis(round * 137 % 400));
         // The durable copy point.
         let copied = writing.acknowledged();
         replicating.sync();
         std::thread::sleep(Duration::from_millis(round * 59 % 200));
+        let len = std::fs::metadata(beside(&path, "-wal")).map_or(0, |wal| wal.len());
+        assert!(len <= WAL_MAX, "round {round}: -wal has {len} bytes");
 
         let kills_litestream = round % 3 != 0;
         let kills_writer = round % 3 != 1;
@@ -206,86 +204,14 @@ fn rounds(program: &'static str) {
         let restored = place.restored();
         assert!(
             (copied..=acknowledged + 1).contains(&restored),
-            "{program}, round {round}: {restored} restored, {copied} copied, {acknowledged} \
-             acknowledged"
+            "round {round}: {restored} restored, {copied} copied, {acknowledged} acknowledged: {}",
+            place.said()
         );
     }
     drop((writer, litestream));
-    let db = open(&path);
+    let db = open_dash(path.as_os_str(), PARAMETERS).expect("opens");
     check(&db);
     let sequence = one::<i64>(&db, "SELECT coalesce(max(seq), 0) FROM _litestream_seq");
     // One by which it makes sure of a -wal, and one for each of its checkpoints.
-    assert!(is_stock || sequence > 2, "it made no checkpoint ({sequence}): {}", place.said());
-}
-
-#[test]
-fn with_a_litestream_as_it_comes() {
-    if is_here(STOCK) {
-        rounds(STOCK);
-    }
-}
-
-#[test]
-fn with_a_litestream_that_opens_databases_through_dash() {
-    if is_here(THROUGH_DASH) {
-        rounds(THROUGH_DASH);
-    }
-}
-
-/// While Litestream is away, commits go through a checkpoint, and the next one begins `-wal` anew.
-fn while_it_is_away(program: &'static str) {
-    let place = Place::new(program);
-    let db = open(&place.database());
-    db.execute_batch("PRAGMA journal_mode=wal; PRAGMA wal_autocheckpoint=0").expect("a mode");
-    workload::make(&db);
-    db.execute_batch(TABLES).expect("makes tables");
-    db.execute_batch(
-        "CREATE TABLE away(id INTEGER PRIMARY KEY, n, pad); \
-         WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM i WHERE x < 60) \
-         INSERT INTO away SELECT x, 0, zeroblob(3000) FROM i",
-    )
-    .expect("makes a table");
-    let litestream = place.replicate();
-    litestream.sync();
-    drop(litestream);
-    db.execute_batch("UPDATE away SET n = 1 WHERE id < 5").expect("commits");
-    assert_eq!(one::<i64>(&db, "PRAGMA wal_checkpoint(RESTART)"), 0);
-    let mut newest = workload::commit_next(&db).expect("commits");
-    if program == STOCK {
-        empty_the_wal(&place.database());
-        // An empty -wal is one that it wants to write itself.
-        newest = workload::commit_next(&db).expect("commits");
-    }
-    let litestream = place.replicate();
-    litestream.sync();
-    assert_eq!(place.restored(), newest);
-    let restored = stock(&place.at("restored.db"));
-    assert_eq!(one::<i64>(&restored, "SELECT sum(n) FROM away"), 4);
-}
-
-#[test]
-fn commits_made_while_it_was_away_are_copied() {
-    for program in [STOCK, THROUGH_DASH] {
-        if is_here(program) {
-            while_it_is_away(program);
-        }
-    }
-}
-
-#[test]
-fn a_litestream_as_it_comes_waits_for_its_tables() {
-    if !is_here(STOCK) {
-        return;
-    }
-    let place = Place::new(STOCK);
-    let db = open(&place.database());
-    db.execute_batch("PRAGMA journal_mode=wal").expect("a mode");
-    workload::make(&db);
-    let litestream = place.replicate();
-    wait_for("a refusal", || place.said().contains("database is locked"));
-    assert!(!litestream.sync_once().status.success());
-    db.execute_batch(TABLES).expect("makes tables");
-    let newest = workload::commit_next(&db).expect("commits");
-    litestream.sync();
-    assert_eq!(place.restored(), newest);
+    assert!(sequence > 2, "it made no checkpoint ({sequence}): {}", place.said());
 }

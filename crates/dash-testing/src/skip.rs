@@ -90,7 +90,7 @@ needs! {
     Sqlx = "sqlx",
     /// Older SQLites, compiled from the registry's sources.
     OlderSqlites = "older-sqlites",
-    /// The programs `litestream` and `litestream-dash` (`examples/litestream/build.sh`).
+    /// The program `litestream`.
     Litestream = "litestream",
     /// The program `dpkg-deb`.
     Dpkg = "dpkg",
