@@ -65,7 +65,7 @@ pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash", 16_492),
     ("dash-bench", 5_385),
-    ("dash-cli", 7_624),
+    ("dash-cli", 7_635),
     ("dash-engine", 2_885),
     ("dash-ffi", 8_638),
     ("dash-lab", 5_260),
@@ -78,7 +78,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-terminal", 878),
     ("dash-testing", 987),
     ("dash-torture", 24_318),
-    ("dash-wal", 14_049),
+    ("dash-wal", 14_065),
     ("libdash", 6),
     ("packages", 1_379),
 ];

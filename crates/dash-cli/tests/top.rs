@@ -99,7 +99,7 @@ fn who_writes_waits_and_reads_is_named_with_its_age() {
     let comes = |_| Some(once(&home)).filter(|it| it["waiting"] != Value::Array(vec![]));
     let seen = (0..100).find_map(comes).expect("a waiter");
     assert_eq!((&seen["open"], &seen["mode"]), (&true.into(), &"wal".into()), "{seen:#}");
-    assert_eq!(seen["connections"], 3);
+    assert_eq!((&seen["connections"], &seen["dash_stock"]), (&3.into(), &"read".into()));
     assert_eq!(seen["commits"], 3);
     assert!(is_process(&seen["writer"]["process"], &writer), "{seen:#}");
     assert!(seen["writer"]["seconds"].as_f64().unwrap() > 0.0);
@@ -116,6 +116,7 @@ fn who_writes_waits_and_reads_is_named_with_its_age() {
     assert!(stocks.get("seconds").is_none(), "{seen:#}");
     let text = home.dash(&["top", "app.db", "--once", "--interval", "0.1"]).is(0).out();
     let line = format!("writer      process {} for", writer.shell.id());
+    assert!(text.contains(", dash_stock=read, 3 connections\n"), "{text}");
     assert!(text.contains(&line) && text.contains("keeps 5 KiB of -wal"), "{text}");
     writer.run("COMMIT;");
     waiter.run("COMMIT;");
@@ -164,7 +165,9 @@ fn mode_shadow_tells_what_it_knows_and_leaves_out_the_rest() {
     let readers = seen["readers"].as_array().unwrap();
     let behind = readers.iter().find(|it| is_process(&it["process"], &reader)).unwrap();
     assert_eq!(behind["commits_behind"], 1, "{seen:#}");
-    for unknown in ["wal_bytes_per_second", "group_size", "flush_seconds", "checkpoint"] {
+    for unknown in
+        ["wal_bytes_per_second", "group_size", "flush_seconds", "checkpoint", "dash_stock"]
+    {
         assert!(seen.get(unknown).is_none(), "{seen:#}");
     }
     for unknown in ["seconds", "kept_bytes"] {

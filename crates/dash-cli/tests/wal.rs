@@ -55,6 +55,26 @@ fn json(home: &Home) -> Value {
 }
 
 #[test]
+fn what_stock_sqlite_may_do_is_said_while_it_is_open() {
+    let home = Home::new();
+    drop(home.plain());
+    home.dash(&["convert", "app.db", "--to", "wal"]).is(0);
+    dash_testing::extension::load();
+    for stock in ["read", "write", "checkpoint"] {
+        let uri = format!("file:{}?vfs=dash&dash_stock={stock}", home.db().display());
+        let db = Connection::open(uri).unwrap();
+        db.execute("INSERT INTO t (body) VALUES (?)", [stock]).unwrap();
+        let joins = format!("joins the connections that have it open with dash_stock={stock}");
+        home.dash(&["inspect", "app.db"]).is(0).says(&joins);
+        home.dash(&["doctor", "--no-hosts", "app.db"]).says(&joins);
+        assert_eq!(json(&home)["dash_stock"], stock);
+        let top = ["top", "app.db", "--once", "--interval", "0.1"];
+        home.dash(&top).is(0).says(&format!("mode wal, dash_stock={stock}, 1 connection"));
+    }
+    assert_eq!(json(&home)["dash_stock"], Value::Null);
+}
+
+#[test]
 fn inspecting_changes_no_byte_and_no_name() {
     let home = killed(4);
     let before = home.contents();

@@ -49,6 +49,15 @@ impl Stock {
     pub const NAMED: [(&'static str, Self); 3] =
         [("read", Self::Read), ("write", Self::Write), ("checkpoint", Self::Checkpoint)];
 
+    /// Of what the coordination file says.
+    pub(crate) fn of(word: u64) -> Self {
+        match word {
+            0 => Self::Read,
+            1 => Self::Write,
+            _ => Self::Checkpoint,
+        }
+    }
+
     /// What `dash_stock` calls it.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -6,6 +6,7 @@
 use crate::frames::frame_size;
 use crate::index::{self, IndexHeader, Seen, Slots};
 use crate::names::Names;
+use crate::options::Stock;
 use crate::shared::commits::{RecentCommit, recent};
 use crate::shared::coordination::{Copy, Word};
 use crate::shared::entries::{Told, living, told};
@@ -68,6 +69,8 @@ pub struct Watched {
     pub commits: u64,
     /// Connections that have the database open.
     pub connections: usize,
+    /// What stock SQLite may do meanwhile.
+    pub stock: Stock,
     /// Who has which lock, and who waits for WRITER, in line.
     pub locks: Vec<LockEntry>,
     /// Who reads, of dash and of stock SQLite.
@@ -111,6 +114,7 @@ pub fn watch<S: Storage>(storage: &S, path: &Path) -> Result<Option<Watched>> {
         file: file.id(),
         commits: copy.get(Word::Commits),
         connections: living.len(),
+        stock: Stock::of(copy.get(Word::Stock)),
         locks: lock_entries(&copy.words, &living, taken, now),
         readers: readers(&copy.words, &living, index.as_ref())?,
         recent: recent(&copy.words),

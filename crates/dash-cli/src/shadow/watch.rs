@@ -44,6 +44,7 @@ pub fn watch(path: &Path) -> Result<Option<Moment>> {
         session: seen.file,
         commits: seen.commits,
         connections: seen.connections.len(),
+        stock: None,
         writer,
         checkpoint: None,
         queue: waits

@@ -16,6 +16,7 @@ pub fn of(path: &Path, now: Option<&Moment>, rates: &Rates) -> Value {
         ("open", Some(json!(true))),
         ("mode", Some(json!(now.mode))),
         ("connections", Some(json!(now.connections))),
+        ("dash_stock", now.stock.map(Value::from)),
         ("commits", Some(json!(now.commits))),
         ("commits_per_second", rates.commits.map(Value::from)),
         ("wal_bytes_per_second", rates.wal_bytes.map(Value::from)),

@@ -17,6 +17,8 @@ pub struct Moment {
     pub commits: u64,
     /// Connections through dash.
     pub connections: usize,
+    /// What stock SQLite may do meanwhile, as `dash_stock` calls it.
+    pub stock: Option<&'static str>,
     /// Who has the write lock.
     pub writer: Option<Party>,
     /// Who copies pages into the database.
@@ -140,6 +142,7 @@ mod tests {
             session: FileId { device: 1, inode: 2 },
             commits,
             connections: 1,
+            stock: None,
             writer: None,
             checkpoint: None,
             queue: vec![],

@@ -19,7 +19,9 @@ pub fn of(path: &Path, now: Option<&Moment>, rates: &Rates) -> String {
         let _ = writeln!(page, "{text}");
     };
     let plural = if now.connections == 1 { "" } else { "s" };
-    line(format!("{}  mode {}, {} connection{plural}", path.shown(), now.mode, now.connections));
+    let stock = now.stock.map_or_else(String::new, |stock| format!(", dash_stock={stock}"));
+    let (mode, open) = (now.mode, now.connections);
+    line(format!("{}  mode {mode}{stock}, {open} connection{plural}", path.shown()));
     let mut figures = vec![format!("{} in all", now.commits)];
     figures.extend(rates.commits.map(|rate| format!("{rate:.1}/s")));
     figures

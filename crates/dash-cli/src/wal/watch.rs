@@ -41,6 +41,7 @@ pub fn watch(path: &Path) -> Result<Option<Moment>> {
         session: seen.file,
         commits: seen.commits,
         connections: seen.connections,
+        stock: Some(seen.stock.name()),
         writer: holder(LockName::Writer),
         checkpoint: holder(LockName::Checkpoint),
         queue: waits.map(party).collect(),

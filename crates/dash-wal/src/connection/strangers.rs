@@ -19,11 +19,7 @@ use std::sync::Arc;
 impl<S: Storage> Files<S> {
     /// What stock SQLite may do while the database is open.
     pub(crate) fn stock(&self) -> Stock {
-        match self.shared.get(Word::Stock) {
-            0 => Stock::Read,
-            1 => Stock::Write,
-            _ => Stock::Checkpoint,
-        }
+        Stock::of(self.shared.get(Word::Stock))
     }
 
     /// Whether it may write.
@@ -41,12 +37,11 @@ impl<S: Storage> Files<S> {
     /// Whether stock SQLite may have copied pages into the database, which it does not flush under
     /// `synchronous=OFF`.
     pub(crate) fn may_be_copied_by_strangers(&self) -> bool {
+        let at_rest = !self.shared.is(Word::Session);
         let unguarded = match self.stock() {
             Stock::Read => false,
-            Stock::Write => !self.shared.is(Word::Session),
-            Stock::Checkpoint => {
-                !self.shared.is(Word::Session) || !broken(Mutation::StrangersCopyAtRestAlone)
-            }
+            Stock::Write => at_rest,
+            Stock::Checkpoint => at_rest || !broken(Mutation::StrangersCopyAtRestAlone),
         };
         unguarded && !broken(Mutation::StrangersCopyNothing)
     }

@@ -55,6 +55,7 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let left = coordination.as_ref().map(|file| left_in(file, names.shown())).transpose()?;
     let beside = left.as_ref().map(|left| left.beside).unwrap_or_default();
     let in_memory = left.as_ref().and_then(|left| left.in_memory_of).map(in_memory_seen);
+    let stock = left.as_ref().filter(|left| left.is_ours && open).map(|left| left.stock);
     let coordination =
         coordination.as_ref().zip(left).map(|(file, left)| coordination_seen(file, &left));
     let same_cache = coordination.is_some_and(|seen| seen.is_ours && seen.same_cache);
@@ -99,6 +100,7 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
         journal: stands == Found::Journal,
         coordination,
         in_memory,
+        stock,
         locks,
         open,
         opening,

@@ -1,6 +1,7 @@
 //! What was seen of a database's files.
 
 use crate::names::Names;
+use crate::options::Stock;
 pub use crate::recovery::rows::{Action, WalIs as Relation};
 pub use dash_log::session::{Strayed, Whose};
 use dash_storage::{FileId, LockKind};
@@ -32,6 +33,8 @@ pub struct Report {
     pub coordination: Option<CoordinationSeen>,
     /// `-wal` is in a process's memory, or was until that was killed: its file is behind.
     pub in_memory: Option<InMemorySeen>,
+    /// What stock SQLite may do, while a connection of dash has it open.
+    pub stock: Option<Stock>,
     /// Locks that somebody holds.
     pub locks: Vec<Lock>,
     /// Whether a connection of dash has it open.

@@ -2,6 +2,7 @@
 //! that have the database open. It exists while somebody does, is made anew by the first opener and
 //! holds nothing that recovery needs, but whether the page cache of its writers is still there.
 
+use crate::options::Stock;
 use dash_engine::coordination::{DASH, Head, LAYOUT, WAL_LAYOUTS, named};
 use dash_engine::copied::Copied;
 use dash_engine::error::{Context, Error, Operation, Result};
@@ -163,7 +164,7 @@ pub(crate) enum Word {
     Settled = 57,
     /// The checksum of the wal-index's header, as the last writer of dash has left it.
     OwnIndex = 58,
-    /// What stock SQLite may do while the database is open: see [`crate::options::Stock`].
+    /// What stock SQLite may do while the database is open: see [`Stock`].
     Stock = 59,
     /// Where it may: the last frame of which it is known that all up to it have their checksums, as
     /// a [`DurableEnd`](crate::shared::generation::DurableEnd).
@@ -241,6 +242,8 @@ pub(crate) struct Left {
     pub(crate) beside: Beside,
     /// What was in `-wal` was in this process's memory alone; 0: which one is not known.
     pub(crate) in_memory_of: Option<u64>,
+    /// What stock SQLite may do while the database is open.
+    pub(crate) stock: Stock,
 }
 
 /// Reads it without mapping it.
@@ -256,7 +259,8 @@ pub(crate) fn left_in<F: File>(file: &F, name: &str) -> Result<Left> {
     let beside = Beside::of(file, is_ours, [own, log, log_written]);
     let (in_memory, of) = (word(Word::InMemory)? != 0, word(Word::InMemoryOf)?);
     let in_memory_of = (is_ours && in_memory).then_some(of);
-    Ok(Left { is_ours, cache_life: (life != 0).then_some(life), beside, in_memory_of })
+    let (cache_life, stock) = ((life != 0).then_some(life), Stock::of(word(Word::Stock)?));
+    Ok(Left { is_ours, cache_life, beside, in_memory_of, stock })
 }
 
 impl Beside {

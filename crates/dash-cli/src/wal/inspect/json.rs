@@ -2,8 +2,8 @@
 //! doubles would round them.
 
 use dash_storage::LockKind;
-use dash_wal::Report;
 use dash_wal::inspect::{GenerationSeen, LogSeen};
+use dash_wal::{Report, Stock};
 use serde_json::{Value, json};
 
 use super::{Holders, kinds, words};
@@ -57,6 +57,7 @@ pub fn report(report: &Report, holders: &[Holders]) -> Value {
             "process": seen.process,
             "says": words::in_memory(report),
         })),
+        "dash_stock": report.stock.map(Stock::name),
         "locks": report.locks.iter().map(|lock| json!({
             "file": words::file(lock.file),
             "place": kinds::place(lock.place),

@@ -9,7 +9,10 @@ use dash_wal::inspect::{
 /// What opening through dash would do, as a sentence.
 pub fn opening(report: &Report) -> String {
     match &report.opening {
-        Opening::Join => "joins the connections that have it open".into(),
+        Opening::Join => {
+            let stock = report.stock.map(|stock| format!(" with dash_stock={}", stock.name()));
+            format!("joins the connections that have it open{}", stock.unwrap_or_default())
+        }
         Opening::Held(seen) => format!(
             "is refused to other processes: {} has it open with dash_wal=memory, and its last commits are in memory that no \
              other process sees; `SELECT dash_backup(path)` there makes a copy",
