@@ -113,8 +113,8 @@ pub const ELSEWHERE: &str = "{elsewhere}";
 
 /// What parameters say that keep `-wal` in the memory of one process.
 pub const IN_MEMORY: &str = "dash_wal=memory";
-/// Lets stock SQLite write beside dash.
-pub const STOCK_WRITES: &str = "dash_stock=write";
+/// Lets stock SQLite write beside dash, or checkpoint, too.
+pub const STOCK_WRITES: &str = "dash_stock=";
 
 /// The URI of `path` in dash.
 #[must_use]
