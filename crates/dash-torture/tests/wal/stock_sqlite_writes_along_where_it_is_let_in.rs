@@ -269,6 +269,21 @@ pub(crate) fn nor_from_a_checkpoint_of_dash_in_off() {
     }
 }
 
+/// A checkpoint that drains `-wal` has WRITER until it ends: for so long a busy timeout waits.
+#[test]
+pub(crate) fn it_waits_for_a_checkpoint_that_drains_and_no_longer() {
+    let (tale, db) = Tale::begun_beside();
+    let stock = tale.open_stock();
+    for _ in 0..20 {
+        db.put();
+    }
+    db.ok("PRAGMA checkpoint=begins");
+    assert!(tale.put_stock(&stock).unwrap_err().contains("locked"));
+    db.ok("PRAGMA checkpoint=ends");
+    tale.put_stock(&stock).unwrap();
+    tale.survives_all();
+}
+
 /// A writer of dash dies between the record of a generation and its header, and a stock writer
 /// writes that header, and flushes nothing.
 #[test]

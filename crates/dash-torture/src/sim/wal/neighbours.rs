@@ -2,11 +2,13 @@
 //! there; that read beside it, and write, checkpoint and close after it was killed.
 
 use dash_storage::LockKind;
+use rusqlite::Result;
 
-use super::Wal;
 use super::image::stock_levels;
 use super::settings::{Promise, stock_promise};
+use super::{State, Wal};
 use crate::random::Dice;
+use crate::sim::content::Content;
 use crate::sim::explore::{Checked, lock, wrong};
 use crate::sim::sql::failed;
 use crate::sim::sql::statements::{digest, transaction};
@@ -117,11 +119,12 @@ impl Wal {
         if self.is_kept_from_checkpoints() && dice.one_in(3) {
             level = Level::Off;
         }
+        let mut begun = self.neighbour_begins(at, level, dice);
+        let is_in_vain = !writing && !kept_out && begun.as_ref().is_err_and(is_busy);
+        if is_in_vain && self.checkpoints_end()? {
+            begun = self.neighbour_begins(at, level, dice);
+        }
         let stock = &self.stock[at].db;
-        let begun = stock
-            .execute_batch(&format!("PRAGMA synchronous={level:?}; PRAGMA wal_autocheckpoint=7"))
-            .and_then(|()| transaction(stock, dice))
-            .and_then(|()| digest(stock));
         let new = match begun {
             Ok(_) if writing || kept_out => return wrong!("stock SQLite writes beside others"),
             Ok(new) => new,
@@ -141,6 +144,37 @@ impl Wal {
         }
         lock(&self.history).committed(stock_promise(level) == Promise::Durable);
         Ok(())
+    }
+
+    fn neighbour_begins(&self, at: usize, level: Level, dice: &mut Dice) -> Result<Content> {
+        let stock = &self.stock[at].db;
+        let set = format!("PRAGMA synchronous={level:?}; PRAGMA wal_autocheckpoint=7");
+        stock.execute_batch(&set)?;
+        transaction(stock, dice)?;
+        digest(stock)
+    }
+
+    /// Ends the checkpoints that were interrupted, if one of them has WRITER: one that drains
+    /// (`drain.rs` of the engine) keeps it as long as it copies, as SQLite's own do in mode FULL.
+    /// That is what a busy timeout is for; behind it nobody may be in a writer's way.
+    fn checkpoints_end(&mut self) -> Checked<bool> {
+        let index = self.machine.open_stock(format!("{DB}-shm"));
+        if !index.is_ok_and(|index| !index.lock(120..121, LockKind::Exclusive)) {
+            return Ok(false);
+        }
+        let mut ended = false;
+        for connection in self.connections.iter_mut().flatten() {
+            if matches!(connection.state, State::Checkpointing) {
+                let state = std::mem::replace(&mut connection.state, State::Idle);
+                connection.end(&state)?;
+                ended = true;
+            }
+        }
+        if ended {
+            let saved = Saved::take(&self.machine, DB);
+            lock(&self.accidents).save(saved);
+        }
+        Ok(ended)
     }
 
     /// Whether the engine keeps stock SQLite from checkpoints, and lets it write: then it appends,
