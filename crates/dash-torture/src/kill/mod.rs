@@ -8,6 +8,7 @@
 //! database (`ledger`).
 
 mod alone;
+mod beside;
 mod check;
 mod guests;
 mod ledger;
@@ -36,7 +37,8 @@ use crate::{Failure, Options, Summary, Watch, sqlite};
 const GUESTS_SHARE: u32 = 3;
 /// Every so many rounds a process is stopped instead of killed. With guests, as often two databases
 /// are written together, and a stock process is killed with half of a transaction in the file; half
-/// as often a script is alone.
+/// as often a script is alone. Where stock writers are let in, four times as often some are beside
+/// those of dash.
 const STOPS: u64 = 12;
 /// Rounds on one database: a fresh one now and then, so that first commits are killed, too.
 const ROUNDS: u64 = 25;
@@ -199,6 +201,7 @@ fn database(
     };
     let made = make(&path, parameters);
     let has_guests = target.has_guests;
+    let is_beside = parameters.contains(sqlite::STOCK_WRITES);
     let setting = Setting {
         again,
         engine: target.engine.name(),
@@ -216,6 +219,7 @@ fn database(
                 1 if has_guests => setting.pairs(&mut dice),
                 2 if has_guests && dice.one_in(2) => setting.alone(&mut dice),
                 3 if has_guests => setting.spilled(&mut dice),
+                4..8 if is_beside => setting.beside(&mut dice),
                 _ => setting.round(&mut dice),
             };
             all.add(&result.map_err(|what| format!("round {round}: {what}"))?);

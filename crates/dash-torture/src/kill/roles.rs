@@ -5,10 +5,13 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+use super::beside;
 use super::guests;
 use super::ledger::{self, Ledger};
 use super::pairs;
-use super::worker::{HANG, Identity, LIFE, Said, TIMEOUT, Worker, is_later, is_refusal, say};
+use super::worker::{
+    HANG, Identity, LIFE, PATIENCE, Said, TIMEOUT, Worker, is_later, is_refusal, say,
+};
 use super::workload::{self, SLOTS};
 use crate::again::Assignment;
 use crate::random::Dice;
@@ -24,6 +27,7 @@ pub fn play(role: &str, assignment: &Assignment) -> Result<(), String> {
     let identity = match role {
         "member" => Identity::Member,
         "nobody" => Identity::Nobody,
+        "stock beside" => Identity::Beside,
         _ if role.starts_with("stock") => Identity::Stock,
         _ => Identity::Dash,
     };
@@ -47,7 +51,7 @@ pub fn play(role: &str, assignment: &Assignment) -> Result<(), String> {
         let mut keep = true;
         while keep && worker.begun.elapsed() < LIFE {
             keep = match role {
-                "writer" => worker.write(&db)?,
+                "writer" | "stock beside" => worker.write(&db)?,
                 "stock spiller" => worker.spill(&db)?,
                 "stock writer" => worker.write(&db)? && worker.dice.below(8) > 0,
                 "patient writer" => worker.write(&db)? && worker.pause(),
@@ -99,19 +103,24 @@ impl Worker<'_> {
     fn open(&mut self) -> Result<Option<Connection>, String> {
         let Assignment { file, task, .. } = self.assignment;
         let ledger = self.ledgers()?;
-        let mode = guests::mode(&mut self.dice);
+        let is_beside = self.identity == Identity::Beside;
+        let mode = match is_beside {
+            true => beside::level(&mut self.dice),
+            false => guests::mode(&mut self.dice),
+        };
+        let timeout = if is_beside { PATIENCE } else { TIMEOUT };
         let settings = self.settings();
         say(Said::Opening)?;
         let opened = self.timed("opening", || {
             let db = match self.identity {
                 Identity::Dash | Identity::Nobody => sqlite::open(file, &task.parameters)?,
                 Identity::Member => sqlite::open(file, &format!("{}&mode=ro", task.parameters))?,
-                Identity::Stock => sqlite::open_stock(file)?,
+                Identity::Stock | Identity::Beside => sqlite::open_stock(file)?,
             };
-            db.busy_timeout(TIMEOUT)?;
+            db.busy_timeout(timeout)?;
             db.execute_batch("PRAGMA cache_size = 20")?;
             let newest = workload::newest(&db, task.slot)?;
-            if self.identity == Identity::Stock {
+            if is_beside || self.identity == Identity::Stock {
                 db.execute_batch(&mode)?;
             }
             Ok((db, newest))

@@ -8,7 +8,6 @@ use std::time::Duration;
 use super::check;
 use super::process::{End, Process};
 use super::worker::Said;
-use super::workload::SLOTS;
 use crate::again::{Again, Task};
 use crate::engine::Loaded;
 use crate::random::Dice;
@@ -60,10 +59,14 @@ pub struct Report {
     pub spilled: u64,
     /// Scripts that had a database for themselves.
     pub alone: u64,
+    /// Rounds with stock writers that were let in beside dash.
+    pub beside: u64,
 }
 
+/// Processes at a time.
+const CAST: usize = 4;
 /// Casts of a round; each line has one role for each slot.
-const CASTS: [[&str; SLOTS]; 8] = [
+const CASTS: [[&str; CAST]; 8] = [
     ["writer", "writer", "reader", "reader"],
     ["writer", "writer", "writer", "writer"],
     ["writer", "visitor", "visitor", "reader"],
@@ -74,7 +77,7 @@ const CASTS: [[&str; SLOTS]; 8] = [
     ["converter", "visitor", "reader", "reader"],
 ];
 /// The same, with guests.
-const GUESTS: [[&str; SLOTS]; 6] = [
+const GUESTS: [[&str; CAST]; 6] = [
     ["stock writer", "stock writer", "visitor", "stock reader"],
     ["stock writer", "visitor", "member", "nobody"],
     ["stock writer", "stock reader", "member", "nobody"],
@@ -117,6 +120,7 @@ impl Report {
         self.stopped += other.stopped;
         self.spilled += other.spilled;
         self.alone += other.alone;
+        self.beside += other.beside;
     }
 }
 
@@ -125,13 +129,14 @@ impl std::fmt::Display for Report {
         write!(
             f,
             "{} processes killed and {} stopped, after {} commits and snapshots, {} switches of the mode, \
-             {} waits in vain, {} scripts alone, {} halves of stock transactions left; stock SQLite was let in after {} of {} kills",
+             {} waits in vain, {} scripts alone, {} rounds beside stock writers, {} halves of stock transactions left; stock SQLite was let in after {} of {} kills",
             self.killed,
             self.stopped,
             self.done,
             self.switched,
             self.busy,
             self.alone,
+            self.beside,
             self.spilled,
             self.stock_saw,
             self.stock_tried

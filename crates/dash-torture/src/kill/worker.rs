@@ -14,6 +14,8 @@ pub(super) const LIFE: Duration = Duration::from_secs(60);
 pub(super) const HANG: Duration = Duration::from_secs(30);
 /// `busy_timeout` of workers.
 pub(super) const TIMEOUT: Duration = Duration::from_millis(100);
+/// That of stock ones that are let in beside dash: they stand in no line.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a worker says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub(super) enum Identity {
     Nobody,
     /// A stock connection.
     Stock,
+    /// One that is let in beside dash, in its mode.
+    Beside,
 }
 
 pub(super) struct Worker<'a> {

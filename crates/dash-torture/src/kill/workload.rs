@@ -8,7 +8,7 @@ use crate::random::{Dice, mix};
 use crate::sqlite::{self, Wrong};
 
 /// Workers that may write.
-pub const SLOTS: usize = 4;
+pub const SLOTS: usize = 6;
 /// Rows of a worker that stay.
 const KEPT: u64 = 12;
 
