@@ -61,6 +61,47 @@ fn and_none_of_both_loses_a_commit() {
     assert_eq!(suite::one::<i64>(&stock, "SELECT count(*) FROM t"), COMMITS * (WRITERS + 5));
 }
 
+/// A session that begins while a checkpoint has taken WRITER holds up neither of both.
+#[test]
+fn and_dash_commits_beside_its_own_checkpoints() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("app.db");
+    let parameters = "&journal_mode=wal&dash_rest=50&dash_stock=write";
+    let open = || {
+        let db = suite::open_dash(path.as_os_str(), parameters).expect("opens");
+        db.busy_timeout(Duration::from_secs(5)).expect("a time-out");
+        db
+    };
+    let first = open();
+    suite::sql::run(&first, "CREATE TABLE t (who, number)");
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let write = |who: i64| {
+            let db = open();
+            for number in 0..12 * 30 {
+                suite::sql::run(&db, &format!("INSERT INTO t VALUES ({who}, {number})"));
+                if number % 30 == 0 {
+                    std::thread::sleep(Duration::from_millis(450));
+                }
+            }
+        };
+        let writers = [0, 1].map(|who| scope.spawn(move || write(who)));
+        scope.spawn(|| {
+            let db = open();
+            while !ended.load(SeqCst) {
+                suite::one::<i64>(&db, "PRAGMA wal_checkpoint(RESTART)");
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        });
+        let done = writers.map(|writer| writer.join());
+        ended.store(true, SeqCst);
+        for writer in done {
+            writer.expect("nobody is told that the database is locked");
+        }
+    });
+    assert_eq!(suite::one::<i64>(&first, "SELECT count(*) FROM t"), 2 * 12 * 30);
+}
+
 #[test]
 fn what_the_first_one_chose_holds_for_all() {
     let folder = tempfile::tempdir().expect("a folder");

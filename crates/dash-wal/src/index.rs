@@ -194,11 +194,6 @@ impl<S: Storage> Index<S> {
         self.stock >= Stock::Write
     }
 
-    /// Whether nobody else has it: see [`Self::open`].
-    pub(crate) fn is_as_left(&self) -> bool {
-        self.is_as_left
-    }
-
     /// `-shm`, if it is there.
     fn file(&self) -> Option<&S::File> {
         match &self.home {

@@ -74,6 +74,7 @@ dash_engine::mutations! {
     HoleBelieved = "what -shm says was copied is believed of a page that is blank",
     IndexOutvoted = "pages outvote a -shm that says that not all was copied",
     IndexEmptied = "recovery empties -shm before the log is closed",
+    GapKept = "a log is kept behind frames that only a removed -wal held",
     RemovedTakenForAnother = "a database into which nothing of the log was copied is taken for another one",
     AnewInPlace = "a -wal that is made of the log alone has its name before it is whole",
     AnewInGeneration = "a -wal that is made of the log alone is of the log's generation, though its frames are not",

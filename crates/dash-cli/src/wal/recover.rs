@@ -69,7 +69,10 @@ pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> 
         }
         (Refusal::Statements, _) => without_statements(file, &log, chain.as_ref()),
         (Refusal::WalRemoved, _) => discard_log(file, &log, chain.as_ref(), false),
-        (Refusal::WalCut, _) => discard_log(file, &log, chain.as_ref(), true),
+        (Refusal::WalCut, _) => {
+            let has_wal = sidecar(file, "-wal").symlink_metadata().is_ok();
+            discard_log(file, &log, chain.as_ref(), has_wal)
+        }
         (Refusal::Another, _) => {
             let logs = report.relation == Some(Relation::Same);
             without_another(file, &log, chain.as_ref(), logs)

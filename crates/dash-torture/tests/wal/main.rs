@@ -165,7 +165,10 @@ const TOLD: &[Told] = &[
     (Mutation::ReadUnadopted, &[checkpointed::and_a_reader_that_waits_sees_what_is_durable]),
     (
         Mutation::RestartsBesideCheckpoint,
-        &[checkpointed::and_dash_begins_anew_beside_none_of_its_checkpoints],
+        &[
+            checkpointed::and_dash_begins_anew_beside_none_of_its_checkpoints,
+            beside::and_nothing_is_begun_anew_beside_its_checkpoint,
+        ],
     ),
     (Mutation::StrangersCopyAtRestAlone, &[checkpointed::and_dash_flushes_what_it_copied_in_off]),
     (Mutation::RoundsUnsummed, &[sums::before_they_are_logged_or_copied]),
@@ -224,8 +227,13 @@ const TOLD: &[Told] = &[
     ),
     (
         Mutation::IndexEmptied,
-        &[says::where_no_page_of_the_log_is_missing, says::also_after_openers_that_were_killed],
+        &[
+            says::where_no_page_of_the_log_is_missing,
+            says::also_after_openers_that_were_killed,
+            says::also_to_who_had_only_opened,
+        ],
     ),
+    (Mutation::GapKept, &[says::a_log_is_kept_behind_no_gap]),
     (
         Mutation::RemovedTakenForAnother,
         &[says::a_log_is_of_a_database_into_which_nothing_was_copied],

@@ -2,9 +2,10 @@
 //! open, at any level of `synchronous`, and checkpoints where no session of the log lasts. Neither
 //! loses what it has promised.
 
+use dash_storage::LockKind;
 use dash_torture::sim::Stock;
 
-use crate::common::{Db, Tale, losses};
+use crate::common::{DB, Db, Tale, losses};
 
 const LEVELS: [&str; 3] = ["FULL", "NORMAL", "OFF"];
 
@@ -267,6 +268,32 @@ pub(crate) fn nor_from_a_checkpoint_of_dash_in_off() {
         tale.put_stock(&stock).unwrap();
         tale.survives_all();
     }
+}
+
+/// One before 3.51.3 goes by the header that it has read, whatever becomes of `-wal` (WAL-47).
+#[test]
+pub(crate) fn and_nothing_is_begun_anew_beside_its_checkpoint() {
+    let tale = Tale::beside();
+    let (db, stock) = (tale.open(), tale.open_stock());
+    let salts = || tale.machine.file_view(format!("{DB}-wal")).unwrap()[16..24].to_vec();
+    for _ in 0..20 {
+        db.put();
+    }
+    db.ok("PRAGMA rests");
+    assert!(checkpoint(&stock, "PASSIVE"));
+    let before = salts();
+    let interrupted = tale.machine.open_stock(format!("{DB}-shm")).unwrap();
+    assert!(interrupted.lock(121..122, LockKind::Exclusive), "it has CKPT");
+    db.put();
+    assert_eq!(salts(), before, "dash appends");
+    drop(interrupted);
+    db.ok("PRAGMA rests");
+    assert!(checkpoint(&stock, "PASSIVE"));
+    db.put();
+    assert_ne!(salts(), before);
+    db.ok("PRAGMA rests");
+    assert!(checkpoint(&stock, "PASSIVE"), "nothing is left of what kept it out");
+    tale.survives_all();
 }
 
 /// A checkpoint that drains `-wal` has WRITER until it ends: for so long a busy timeout waits.

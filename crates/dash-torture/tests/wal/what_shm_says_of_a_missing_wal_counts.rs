@@ -1,12 +1,14 @@
 //! WAL-16: what `-shm` says of checkpoints counts before the pages do, for as long as the log is
 //! not closed. A `-wal` that is missing may have held commits that are nowhere else.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use dash_simulated::OperationKind;
+use dash_storage::{Directory, OpenMode, Storage};
 use dash_wal::{Choice, recover};
 
-use crate::common::{DB, Db, Tale, remove};
+use crate::common::{DB, Db, Tale, overwrite, remove};
 
 /// A reader keeps what comes from being copied; and all are killed, and `-wal` is removed.
 fn without_wal_after(tale: &Tale, db: Db, commits: impl Fn(&Db)) {
@@ -74,6 +76,82 @@ pub(crate) fn where_statements_carry_commits() {
         db.ok("INSERT INTO big VALUES ('a')");
     });
     stays_refused(&tale, "statements");
+}
+
+/// A connection that had only opened finds out first what was left.
+#[test]
+pub(crate) fn also_to_who_had_only_opened() {
+    for empties in [false, true] {
+        let (tale, db) = Tale::begun();
+        db.ok("INSERT INTO big VALUES ('a')");
+        db.ok("UPDATE big SET v = 'b'");
+        let waits = tale.opened_only();
+        without_wal_after(&tale, db, |db| {
+            db.synchronous("NORMAL");
+            db.ok("UPDATE big SET v = 'c'");
+        });
+        if empties {
+            let folder = tale.machine.process().open_directory(Path::new("/")).unwrap();
+            let created = OpenMode::Create { permissions: 0o644 };
+            folder.open(OsStr::new("app.db-wal"), created).unwrap();
+        }
+        for _ in 0..2 {
+            waits.query_row("SELECT count(*) FROM t", (), |_| Ok(())).unwrap_err();
+        }
+        drop(waits);
+        stays_refused(&tale, "one had opened it");
+    }
+}
+
+/// What one has found that had only opened is no matter of later sessions.
+#[test]
+pub(crate) fn nor_does_an_older_time_of_the_log() {
+    let (tale, db) = Tale::begun();
+    let waits = tale.opened_only();
+    db.ok("INSERT INTO big VALUES ('a')");
+    db.kill();
+    waits.execute_batch("UPDATE big SET v = 'b'; PRAGMA wal_checkpoint").unwrap();
+    let db = tale.open();
+    db.ok("UPDATE big SET v = 'c'");
+    db.ok("UPDATE big SET v = 'd'");
+    drop(waits);
+    db.kill();
+    remove(&tale.machine, "-wal");
+    remove(&tale.machine, "-shm");
+    stays_refused(&tale, "the log was written since");
+}
+
+/// Without the frames before its first one a log makes no database.
+#[test]
+pub(crate) fn a_log_is_kept_behind_no_gap() {
+    let tale = Tale::new();
+    let db = tale.open();
+    for _ in 0..4 {
+        db.put();
+    }
+    db.kill();
+    remove(&tale.machine, "-wal");
+    stays_refused(&tale, "a gap");
+    let kept = recover(&tale.machine.process(), Path::new(DB), Choice::Keep).unwrap_err();
+    assert!(kept.to_string().contains("app.db-wal alone held"), "{kept}");
+    recover(&tale.machine.process(), Path::new(DB), Choice::Discard).unwrap();
+    drop(tale.open());
+}
+
+/// A database of the same header that was put in its place is another one: somebody has written it
+/// since.
+#[test]
+pub(crate) fn nor_on_top_of_a_sister() {
+    let (tale, db) = Tale::begun();
+    db.restart();
+    let file = tale.machine.file_view(DB).unwrap();
+    db.put();
+    db.ok("CREATE TABLE another(x)");
+    db.kill();
+    remove(&tale.machine, "-wal");
+    overwrite(&tale.machine, "app.db", &file);
+    let refused = tale.try_open().err().unwrap();
+    assert!(refused.contains("don't belong to app.db"), "{refused}");
 }
 
 /// A stock survivor has copied all, and cuts `-wal` to nothing and dies, or closes; and before that

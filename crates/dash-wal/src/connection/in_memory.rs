@@ -171,6 +171,7 @@ impl<S: Storage> Connection<S> {
             locked => locked?,
         }
         self.look_again(None)?;
+        guard.settle()?;
         // What a kill takes from memory is in the log from the first commit on.
         self.files.shared.set(Word::StockFirst, 0);
         let wal = self.wal.find(&self.files)?;

@@ -233,7 +233,10 @@ impl<S: Storage> Connection<S> {
         let known = (c.get(Word::Salts), c.is(Word::Session));
         let recovered = match known {
             (_, true) => {
-                let recovered = self.recovery().recover_alone(true, Choice::Ask, visible);
+                let index = self.files.index_found();
+                let mut recovery = self.recovery();
+                recovery.index = index;
+                let recovered = recovery.recover_alone(true, Choice::Ask, visible);
                 let is_refusal = |error: &Error| !matches!(error, Error::Busy);
                 self.wal.is_refused = recovered.as_ref().err().is_some_and(is_refusal);
                 recovered?
@@ -251,7 +254,9 @@ impl<S: Storage> Connection<S> {
             self.files.shared.set(word, value);
         }
         self.files.shared.word(Word::Sequence).fetch_max(sequence, SeqCst);
-        for word in [Word::Session, Word::Window, Word::StockCommits, Word::HeaderNew] {
+        let ended =
+            [Word::Session, Word::Window, Word::StockCommits, Word::HeaderNew, Word::LogWritten];
+        for word in ended {
             self.files.shared.set(word, 0);
         }
         self.files.expect_strangers();

@@ -29,7 +29,8 @@ const PAUSE: Duration = Duration::from_micros(200);
 
 impl<S: Storage> Files<S> {
     /// Attaches to `-shm`. Whether nobody else of dash has it: then nobody at all gets in, until
-    /// [`Index::readmit`]. Else nobody of stock SQLite has written since they looked, or the next
+    /// [`Index::readmit`]; and where a session was left it is as it was left, until
+    /// [`Index::settle`]. Else nobody of stock SQLite has written since they looked, or the next
     /// connection that takes WRITER looks (WAL-50).
     ///
     /// # Errors
@@ -37,19 +38,20 @@ impl<S: Storage> Files<S> {
     /// `Busy` where a stock program writes; nobody is refused for somebody of dash who looks at
     /// what it has found, or who closes ([`Connection::close`]). Those of the files.
     pub fn attach_index(&self) -> Result<(Index<S>, bool)> {
-        let (directory, name) = (&*self.directory, &self.names.shm);
-        let opened = Index::open(&self.storage, directory, name, &**self.database.file(), true);
-        let mut opened = opened.map_err(|error| self.explained(error))?;
-        opened.let_in(self.stock());
-        let mut waited = Duration::ZERO;
+        let (mut attached, mut waited) = (None, Duration::ZERO);
         loop {
-            match opened.exclude()? {
-                Others::Nobody => return Ok((opened, true)),
-                Others::Some => match opened.readmit() {
-                    Err(Error::Busy) => {}
-                    shared => return shared.map(|()| (opened, false)),
+            let opened = attached.take().map_or_else(|| self.open_index(), Ok);
+            match opened {
+                Err(Error::Busy) => {}
+                Err(error) => return Err(self.explained(error)),
+                Ok(mut opened) => match opened.exclude()? {
+                    Others::Nobody => return Ok((opened, true)),
+                    Others::Some => match opened.readmit() {
+                        Err(Error::Busy) => attached = Some(opened),
+                        shared => return shared.map(|()| (opened, false)),
+                    },
+                    Others::Stock => attached = Some(opened),
                 },
-                Others::Stock => {}
             }
             let open = self.shared.file.lock_conflict(OPEN, LockKind::Exclusive);
             let closes = open.during(Operation::Lock, self.names.shown_coordination())?.is_some();
@@ -59,6 +61,17 @@ impl<S: Storage> Files<S> {
             self.storage.sleep(PAUSE);
             waited += PAUSE;
         }
+    }
+
+    /// Opens it. What it says of a session that was left is asked for before it is emptied
+    /// (WAL-16).
+    fn open_index(&self) -> Result<Index<S>> {
+        let (directory, name) = (&*self.directory, &self.names.shm);
+        let empties = !self.shared.is(Word::Session) || broken(Mutation::IndexEmptied);
+        let database = &**self.database.file();
+        let mut opened = Index::open(&self.storage, directory, name, database, empties)?;
+        opened.let_in(self.stock());
+        Ok(opened)
     }
 }
 
@@ -73,10 +86,13 @@ impl<S: Storage> Connection<S> {
         if self.index.open.is_none() {
             let (mut opened, is_first) = self.files.attach_index()?;
             if is_first {
-                opened.map_region(0, false)?;
+                if !opened.is_as_left() {
+                    opened.map_region(0, false)?;
+                }
                 if self.look_again(opened.header())? {
                     opened.void()?;
                 }
+                opened.settle()?;
                 self.wal.sum_up_as_found(&opened, &self.files)?;
                 opened.readmit()?;
             }
@@ -120,6 +136,15 @@ impl<S: Storage> Connection<S> {
         self.open_index()?.map_region(index, extend)
     }
 
+    /// Takes slots; `marks`: to change marks, all of them to begin `-wal` anew. A session may have
+    /// begun since WRITER was taken: its guard is shared by all.
+    fn lock_slots(&mut self, slots: &Range<usize>, kind: LockKind, marks: bool) -> Result<()> {
+        if marks && slots.len() > 1 {
+            self.guard_session()?;
+        }
+        self.index.lock_past_rest(slots, kind, &self.files)
+    }
+
     /// Takes slots.
     ///
     /// # Errors
@@ -144,7 +169,8 @@ impl<S: Storage> Connection<S> {
             // SQLite looks again at the header after this lock, and so it can begin to write.
             self.try_sum_up_for_the_dead()?;
         }
-        let mut got = self.index.lock_past_rest(&slots, kind, &self.files);
+        let marks = slots.start > index::READ && kind == LockKind::Exclusive;
+        let mut got = self.lock_slots(&slots, kind, marks);
         // SQLite asks for it where it finds no header.
         if writer
             && self.index.inherited.is_some()
@@ -155,7 +181,6 @@ impl<S: Storage> Connection<S> {
             return Err(error);
         }
         let least = self.settings.tuning.drain_frames;
-        let marks = slots.start > index::READ && kind == LockKind::Exclusive;
         if marks && matches!(got, Err(Error::Busy)) {
             let (index, files) = (&mut self.index, &self.files);
             if self.checkpoint.drain(slots.clone(), index, least, files)? {

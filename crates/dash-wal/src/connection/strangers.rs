@@ -150,7 +150,7 @@ impl<S: Storage> Connection<S> {
     /// # Errors
     ///
     /// As the calls for the locks.
-    fn guard_session(&mut self) -> Result<()> {
+    pub(super) fn guard_session(&mut self) -> Result<()> {
         let session = self.files.shared.is(Word::Session);
         let Some(index) = &mut self.index.open else { return Ok(()) };
         match session && !broken(Mutation::NoGuard) {

@@ -1,8 +1,9 @@
 //! Attaching to the file of a wal-index: who finds nobody there makes it anew, with the rights of
 //! the database, or looks at it as it was left.
 
-use super::DEAD_MAN_SWITCH;
+use super::{DEAD_MAN_SWITCH, Index};
 use dash_engine::error::{Context, Operation, Result};
+use dash_engine::locks::share;
 use dash_storage::{Directory, File, LockKind, Storage};
 use std::ffi::OsStr;
 
@@ -54,4 +55,25 @@ pub(super) fn attach<S: Storage>(
         }
     }
     Ok(take(LockKind::Shared)?.then_some(LockKind::Shared))
+}
+
+impl<S: Storage> Index<S> {
+    /// Whether nobody else has it: see [`Self::open`].
+    pub(crate) fn is_as_left(&self) -> bool {
+        self.is_as_left
+    }
+
+    /// Empties it if it is as it was left, and lets others have it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the calls.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.is_as_left) {
+            return Ok(());
+        }
+        let Some(file) = self.file() else { return Ok(()) };
+        file.set_len(0).during(Operation::Resize, &self.shown)?;
+        share(file, DEAD_MAN_SWITCH, &self.shown)
+    }
 }

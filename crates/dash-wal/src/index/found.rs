@@ -52,6 +52,18 @@ impl FoundIndex {
     /// Whether all frames of a generation that anybody saw are in the database: its checkpoint was
     /// complete, or another one has begun since. `None`: it says nothing.
     pub(crate) fn has_copied(&self, generation: Salts) -> Option<bool> {
-        self.header.map(|(salts, last)| salts != generation || self.copied >= last)
+        let (salts, last) = self.header?;
+        match salts == generation {
+            false => Some(true),
+            // No checksum is of these.
+            true if self.copied > last => None,
+            true => Some(self.copied == last),
+        }
+    }
+
+    /// Whether a frame before the frame `first` of a generation is not in the database.
+    pub(crate) fn lacks_before(&self, generation: Salts, first: u32) -> bool {
+        let is_its = self.header.is_some_and(|(salts, _)| salts == generation);
+        is_its && self.copied < first.saturating_sub(1)
     }
 }

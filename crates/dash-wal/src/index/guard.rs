@@ -6,10 +6,10 @@
 //! So one of them is held shared, and its mark is nobody's: no reader takes it, and no checkpoint
 //! minds it.
 //!
-//! Where stock SQLite may checkpoint all of that is its own (WAL-53). A checkpoint
-//! of SQLite before 3.51.3 counts frames as copied that never were where a writer begins `-wal`
-//! anew between its first looks ("WAL-reset bug"). So a writer of dash does that under a shared
-//! lock on CKPT, and appends where it doesn't get it.
+//! Where stock SQLite may checkpoint all of that is its own (WAL-53). Then, and at rest, a
+//! checkpoint of SQLite before 3.51.3 counts frames as copied that never were where a writer begins
+//! `-wal` anew between its first looks ("WAL-reset bug"). So a writer of dash does that under a
+//! shared lock on CKPT, and appends where it doesn't get it.
 
 use super::slots::{BASE, CKPT, GUARDED, READ, RECOVER, SLOTS, mask};
 use super::{Index, header};
@@ -77,8 +77,8 @@ impl<S: Storage> Index<S> {
     /// `Busy` while somebody of stock SQLite checkpoints; those of the call.
     pub(super) fn begin_restart(&mut self, slots: &Range<usize>, kind: LockKind) -> Result<()> {
         let is_restart = *slots == (READ + 1..SLOTS) && kind == LockKind::Exclusive;
-        let is_due = is_restart && self.stock == Stock::Checkpoint && self.held(CKPT).is_none();
-        if !is_due || self.restarts || broken(Mutation::RestartsBesideCheckpoint) {
+        let is_due = is_restart && self.lets_writers() && self.held(CKPT).is_none();
+        if !is_due || self.restarts || self.guards || broken(Mutation::RestartsBesideCheckpoint) {
             return Ok(());
         }
         let Some(file) = self.file() else { return Ok(()) };
@@ -93,7 +93,7 @@ impl<S: Storage> Index<S> {
     ///
     /// Those of the call.
     pub(super) fn end_restart(&mut self) -> Result<()> {
-        let held = std::mem::take(&mut self.restarts) && self.held(CKPT).is_none();
+        let held = std::mem::take(&mut self.restarts) && self.held(CKPT).is_none() && !self.guards;
         match self.file().filter(|_| held) {
             Some(file) => file.unlock(CKPT_BYTE).during(Operation::Lock, &self.shown),
             None => Ok(()),

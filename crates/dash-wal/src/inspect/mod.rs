@@ -72,7 +72,7 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
         db: db_file,
         wal: wal_file,
         beside,
-        index: FoundIndex::find::<S>(&directory, &names).unwrap_or_default(),
+        index: FoundIndex::find::<S>(&directory, &names).unwrap_or_default().filter(|_| same_cache),
     };
     let stands = fence::find(&*directory, &names.fence)?;
     let (mut log, relation, mut decided) = found.log(boot, stands == Found::Fence)?;
@@ -205,7 +205,10 @@ impl<'a, S: Storage> Files<'a, S> {
     ) -> Result<Decided> {
         Ok(match explain(situation) {
             (Action::RefuseAbsent, _) => {
-                Err((Refusal::WalRemoved, look.missing_wal(log.chain.as_ref()).to_string()))
+                let chain = log.chain.as_ref();
+                let is_cut = chain.is_some_and(|chain| !chain.carries && look.lacks_before(chain));
+                let refusal = if is_cut { Refusal::WalCut } else { Refusal::WalRemoved };
+                Err((refusal, look.missing_wal(chain).to_string()))
             }
             (Action::RefuseLost, _) => Err((Refusal::LogWiped, look.wiped_log().to_string())),
             (Action::RefuseGap, _) => Err((Refusal::WalCut, look.missing_frames().to_string())),

@@ -10,6 +10,7 @@ use super::look::{Chain, Log, Look};
 use super::rows::{Boot, Database, WalIs};
 use crate::context::{RecordContext, page_of};
 use crate::frames::{Prefix, WalHeader, walk};
+use crate::index::FoundIndex;
 use crate::logged::Frames;
 use crate::mutation::{Mutation, broken};
 use crate::stamp::Stamp;
@@ -135,7 +136,11 @@ impl<S: Storage> Look<'_, S> {
         let older = chain.generation.stamp.is_known() && (found.is_before(held.newest) || unknown);
         let another = (older || elsewhere && !held.shares) && !broken(Mutation::AnotherTaken);
         // Nothing was copied yet of the newest header.
-        let removed = absent && another && !elsewhere && self.is_known(log, chain, None)?;
+        let removed = absent
+            && another
+            && !elsewhere
+            && self.is_known(log, chain, None)?
+            && self.is_written_since(log)? != Some(Ordering::Greater);
         if another && (!removed || broken(Mutation::RemovedTakenForAnother)) {
             return Ok(Database::Another);
         }
@@ -189,6 +194,14 @@ impl<S: Storage> Look<'_, S> {
     fn index_says(&self, chain: &Chain) -> Option<Option<bool>> {
         let index = self.index.filter(|_| !broken(Mutation::IndexUnread));
         index.map(|index| index.has_copied(chain.generation.salts()))
+    }
+
+    /// Whether `-wal` alone held frames before those of the log, and no checkpoint has copied them:
+    /// without them the log's make no database.
+    pub(crate) fn lacks_before(&self, chain: &Chain) -> bool {
+        let lacks =
+            |index: FoundIndex| index.lacks_before(chain.generation.salts(), chain.first_frame);
+        self.index.is_some_and(lacks) && !broken(Mutation::GapKept)
     }
 
     /// When the database was written, as against the log, by the file system's times. `None`: they

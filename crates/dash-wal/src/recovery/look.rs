@@ -328,6 +328,12 @@ impl<S: Storage> Look<'_, S> {
                  is, which is right where {db} is a backup, or a program on stock SQLite went on after all of dash's had been killed"
             ));
         }
+        if chain.is_some_and(|chain| self.lacks_before(chain)) {
+            return Error::CantOpen(format!(
+                "{wal} is missing or blank: {log} holds commits that come behind others, which {wal} alone held; put {wal} back, or \
+                 let `sqlite-dash recover {db} --discard` take the database as it is, which is right where {db} is a backup"
+            ));
+        }
         Error::CantOpen(format!(
             "{wal} is missing or blank: {log} holds commits that were in it and that {db} lacks; put {wal} back, or let `sqlite-dash recover {db}` \
              choose: --keep takes the commits from the log, --discard the database as it is, which is right where {db} \

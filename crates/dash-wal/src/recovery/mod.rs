@@ -64,7 +64,16 @@ pub(crate) struct Recovery<'a, S: Storage> {
     session: &'a mut Session<S, Frames>,
     settings: &'a Settings,
     /// See [`Look::index`].
-    index: Option<FoundIndex>,
+    pub(crate) index: Option<FoundIndex>,
+}
+
+impl<S: Storage> Files<S> {
+    /// What `-shm` says. One that may not be read says nothing, and is made anew where it holds
+    /// nothing.
+    pub(crate) fn index_found(&self) -> Option<FoundIndex> {
+        let index = FoundIndex::find::<S>(&self.directory, &self.names);
+        index.unwrap_or_else(|_| Some(FoundIndex::default()))
+    }
 }
 
 impl<S: Storage> Connection<S> {
@@ -93,9 +102,7 @@ impl<S: Storage> Recovery<'_, S> {
 
     fn recover_locked(&mut self, same_cache: bool, choice: Choice) -> Result<Recovered> {
         clear_wal::<S>(&self.files.directory, &self.files.names, &mut self.files.database)?;
-        // One that may not be read says nothing, and is made anew where it holds nothing.
-        let index = FoundIndex::find::<S>(&self.files.directory, &self.files.names);
-        self.index = index.unwrap_or_else(|_| Some(FoundIndex::default()));
+        self.index = if same_cache { self.files.index_found() } else { None };
         let stock = self.keep_stock_out()?;
         let visible = stock.as_ref().and_then(Index::header);
         let recovered = self.recover_alone(same_cache, choice, visible);
@@ -233,7 +240,9 @@ impl<S: Storage> Recovery<'_, S> {
             // Whoever comes after a death finds the head in the cache, and it is on no device.
             self.files.shared.claim_cache(self.files.shared.file.cache_life());
         }
-        log.close()
+        log.close()?;
+        self.files.shared.set(Word::LogWritten, 0);
+        Ok(())
     }
 
     /// What is known of a `-wal` that no log speaks of.
@@ -351,7 +360,9 @@ impl<S: Storage> Recovery<'_, S> {
             }
             (Action::RefuseAbsent, Some(chain), _) => match choice {
                 Choice::Ask => return Err(self.look().missing_wal(Some(chain))),
-                Choice::Keep if chain.carries => return Err(self.look().missing_wal(Some(chain))),
+                Choice::Keep if chain.carries || self.look().lacks_before(chain) => {
+                    return Err(self.look().missing_wal(Some(chain)));
+                }
                 Choice::Keep => return self.make_wal_anew(log, chain).map(Some),
                 Choice::Discard => {}
             },
