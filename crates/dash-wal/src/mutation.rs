@@ -60,6 +60,7 @@ dash_engine::mutations! {
     OlderLogReplayed = "a log is replayed over a -wal that is newer",
     OrderBySequence = "generations are ordered by SQLite's checkpoint sequence",
     SuccessorOnly = "only the header before is older than a generation's",
+    OwnHeaderPut = "a generation without frames is given the log's header, whatever its salts have been used for",
     HeaderLeftOld = "a generation whose header was never written is not given it",
     LogNotNamed = "the name fence is put up before the name of a new log is durable",
     HeadNotDurable = "the name fence is put up before the head of a new log is durable",

@@ -124,3 +124,40 @@ pub(crate) fn whichever_connection_announced_it() {
     db.put();
     tale.survives_all();
 }
+
+/// A writer of dash has begun a generation, and is killed before its commit: the header that a
+/// stock writer puts there has another number of checkpoints, and counts.
+#[test]
+pub(crate) fn and_a_stock_writer_goes_on_with_it() {
+    for level in ["FULL", "NORMAL", "OFF"] {
+        let (tale, db) = Tale::begun_beside();
+        let stock = tale.open_stock();
+        // A connection that has begun none yet draws other salts.
+        db.ok("PRAGMA rests");
+        stock.db.execute_batch("PRAGMA wal_checkpoint").unwrap();
+        tale.put_stock(&stock).unwrap();
+        let other = tale.open();
+        for _ in 0..3 {
+            db.put();
+            db.restart();
+        }
+        db.put();
+        db.checkpoint("PASSIVE");
+        let wal = tale.inode("-wal");
+        let died = db.dies(
+            true,
+            move |operation| {
+                operation.kind == OperationKind::WriteDurable && operation.inode == wal
+            },
+            |db| drop(db.scribble(3).and_then(|()| db.run("COMMIT"))),
+        );
+        assert!(died);
+        tale.put_stock_at(&stock, level).unwrap();
+        tale.survives_all();
+        tale.watch();
+        other.put();
+        tale.put_stock_at(&stock, level).unwrap();
+        tale.done();
+        tale.survives_all();
+    }
+}

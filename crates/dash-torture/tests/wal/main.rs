@@ -143,6 +143,7 @@ const TOLD: &[Told] = &[
     (Mutation::HeaderNotFlushed, &[generation::and_on_the_device_before_its_frames]),
     (Mutation::TruncationEndsGeneration, &[closed::not_by_a_limit_in_its_first_commit]),
     (Mutation::UndeferredInLog, &[undeferred::where_it_is_rolled_back]),
+    (Mutation::OwnHeaderPut, &[generation::and_a_stock_writer_goes_on_with_it]),
     (Mutation::NoGuard, &[beside::and_checkpoints_at_rest_alone]),
     (Mutation::GuardedAtRest, &[beside::and_checkpoints_at_rest_alone]),
     (

@@ -6,6 +6,7 @@
 
 use super::Recovery;
 use super::look::{Chain, Log, raw_header};
+use crate::context::salts_of;
 use crate::frames::{FrameHeader, Prefix, WalHeader, frame_offset, walk};
 use crate::logged::{Frames, Headers, headers};
 use crate::mutation::{Mutation, broken};
@@ -28,7 +29,13 @@ impl<S: Storage> Recovery<'_, S> {
         let parsed = WalHeader::decode(header, &name)?;
         let parsed = parsed.ok_or_else(|| self.look().damaged_log("it has no header of -wal"))?;
         let headers = headers(&log.scan, &parsed)?;
-        let same = raw_header(wal, &name)? == Some(*header);
+        let found = raw_header(wal, &name)?;
+        // Where its writer died before the first frame a stock one goes on, with a header that has
+        // the same salts, and its own number of checkpoints.
+        let is_gone_on_with =
+            |found| salts_of(&found) == chain.generation.salts() && !broken(Mutation::OwnHeaderPut);
+        let same =
+            found == Some(*header) || !chain.has_frames && found.is_some_and(is_gone_on_with);
         if !same {
             wal.write_at(header, 0).during(Operation::Write, &name)?;
         }
