@@ -77,7 +77,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-storage", 4_625),
     ("dash-terminal", 878),
     ("dash-testing", 987),
-    ("dash-torture", 24_439),
+    ("dash-torture", 24_446),
     ("dash-wal", 14_164),
     ("libdash", 6),
     ("packages", 1_379),

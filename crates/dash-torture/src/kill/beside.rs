@@ -13,8 +13,9 @@ use crate::random::Dice;
 const WRITERS: [&str; SLOTS] =
     ["writer", "writer", "writer", "writer", "stock beside", "stock beside"];
 const OF_DASH: usize = 4;
-/// How often some are killed, and after how many microseconds at most.
-const WAVES: usize = 6;
+/// One round in so many kills twice, and after how many microseconds at most: what lives then takes
+/// seconds to commit on.
+const TWICE: u64 = 4;
 const WHILE: u64 = 60_000;
 
 /// Statements for a level of stock SQLite: a kill takes nothing from any.
@@ -31,7 +32,7 @@ impl Setting<'_> {
         for (slot, role) in WRITERS.iter().enumerate() {
             all.push(self.start(role, slot, dice)?);
         }
-        for _ in 0..WAVES {
+        for _ in 0..=u64::from(dice.one_in(TWICE)) {
             for process in &mut all {
                 process.catch_up();
                 process.must_say(Said::Done)?;

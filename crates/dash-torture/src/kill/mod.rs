@@ -33,11 +33,11 @@ use crate::engines::ENGINES;
 use crate::random::{Dice, mix};
 use crate::{Failure, Options, Summary, Watch, sqlite};
 
-/// Of the time, a variant with guests gets so many times what another one gets.
-const GUESTS_SHARE: u32 = 3;
+/// Of the time, a variant with guests or stock writers gets so many times what another one gets.
+const OTHERS_SHARE: u32 = 3;
 /// Every so many rounds a process is stopped instead of killed. With guests, as often two databases
 /// are written together, and a stock process is killed with half of a transaction in the file; half
-/// as often a script is alone. Where stock writers are let in, four times as often some are beside
+/// as often a script is alone. Where stock writers are let in, as often some are beside
 /// those of dash.
 const STOPS: u64 = 12;
 /// Rounds on one database: a fresh one now and then, so that first commits are killed, too.
@@ -95,8 +95,14 @@ impl Target {
     }
 
     fn share(&self) -> u32 {
-        if self.has_guests { GUESTS_SHARE } else { 1 }
+        let has_others =
+            self.has_guests || self.parameters.iter().any(|one| has_stock_writers(one));
+        if has_others { OTHERS_SHARE } else { 1 }
     }
+}
+
+fn has_stock_writers(parameters: &str) -> bool {
+    parameters.contains(sqlite::STOCK_WRITES)
 }
 
 fn all() -> impl Iterator<Item = Target> {
@@ -201,7 +207,7 @@ fn database(
     };
     let made = make(&path, parameters);
     let has_guests = target.has_guests;
-    let is_beside = parameters.contains(sqlite::STOCK_WRITES);
+    let is_beside = has_stock_writers(parameters);
     let setting = Setting {
         again,
         engine: target.engine.name(),
@@ -219,7 +225,7 @@ fn database(
                 1 if has_guests => setting.pairs(&mut dice),
                 2 if has_guests && dice.one_in(2) => setting.alone(&mut dice),
                 3 if has_guests => setting.spilled(&mut dice),
-                4..8 if is_beside => setting.beside(&mut dice),
+                4 if is_beside => setting.beside(&mut dice),
                 _ => setting.round(&mut dice),
             };
             all.add(&result.map_err(|what| format!("round {round}: {what}"))?);
