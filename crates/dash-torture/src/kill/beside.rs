@@ -13,9 +13,9 @@ use crate::random::Dice;
 const WRITERS: [&str; SLOTS] =
     ["writer", "writer", "writer", "writer", "stock beside", "stock beside"];
 const OF_DASH: usize = 4;
-/// One round in so many kills twice, and after how many microseconds at most: what lives then takes
-/// seconds to commit on.
+/// One round in so many kills twice: what lives takes seconds to commit on.
 const TWICE: u64 = 4;
+/// After how many microseconds at most it kills.
 const WHILE: u64 = 60_000;
 
 /// Statements for a level of stock SQLite: a kill takes nothing from any.

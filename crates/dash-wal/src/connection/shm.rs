@@ -40,7 +40,7 @@ impl<S: Storage> Files<S> {
     pub fn attach_index(&self) -> Result<(Index<S>, bool)> {
         let (mut attached, mut waited) = (None, Duration::ZERO);
         loop {
-            let opened = attached.take().map_or_else(|| self.open_index(), Ok);
+            let opened = attached.take().map_or_else(|| self.open_shm(), Ok);
             match opened {
                 Err(Error::Busy) => {}
                 Err(error) => return Err(self.explained(error)),
@@ -65,7 +65,7 @@ impl<S: Storage> Files<S> {
 
     /// Opens it. What it says of a session that was left is asked for before it is emptied
     /// (WAL-16).
-    fn open_index(&self) -> Result<Index<S>> {
+    fn open_shm(&self) -> Result<Index<S>> {
         let (directory, name) = (&*self.directory, &self.names.shm);
         let empties = !self.shared.is(Word::Session) || broken(Mutation::IndexEmptied);
         let database = &**self.database.file();

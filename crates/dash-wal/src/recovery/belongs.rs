@@ -98,11 +98,11 @@ impl<S: Storage> Look<'_, S> {
         if absent && broken(Mutation::AbsentBelieved) {
             return Ok(Database::Complete);
         }
-        // Of what statements have written the log has no image. A stock program that had survived
-        // deletes `-wal` once the last commit is in the database, as far as the page cache goes.
         let index_says = self.index_says(chain).filter(|_| absent && boot == Boot::Same);
         // What was in `-wal` alone is in no log.
         let uncopied = index_says == Some(Some(false)) && !broken(Mutation::IndexOutvoted);
+        // Of what statements have written the log has no image. A stock program that had survived
+        // deletes `-wal` once the last commit is in the database, as far as the page cache goes.
         if absent && chain.carries {
             let is_there = boot == Boot::Same
                 && !uncopied
