@@ -137,8 +137,9 @@ impl File {
             let read = |bytes: &mut [u8], offset| {
                 data.read(bytes, offset);
             };
-            let dead = Arc::clone(&self.process.dead);
-            Ok(state.inode_mut(self.key)?.words.share(first, words, dead, read))
+            let is_region = kind == OperationKind::SharedRegion;
+            let of = (Arc::clone(&self.process.dead), is_region);
+            Ok(state.inode_mut(self.key)?.words.share(first, words, of, read))
         })
     }
 

@@ -114,6 +114,7 @@ conformance! {
         memory_extends_the_file
         a_region_is_shared_wherever_it_begins
         a_region_has_the_bytes_of_the_file
+        words_can_be_covered_for_a_while
         the_words_of_a_region_lie_together_and_stay
         a_wait_ends_when_the_word_changes_or_the_time_is_over
         random_numbers_are_not_zero_and_differ

@@ -13,6 +13,7 @@
 compile_error!("dash needs Linux: locks of open file descriptions, renameat2 and futexes");
 
 mod blocks;
+mod mapped;
 mod metadata;
 mod persistent;
 #[cfg(target_os = "linux")]
@@ -20,6 +21,7 @@ pub mod real;
 mod shared;
 
 pub use blocks::Blocks;
+pub use mapped::{ReadMap, SharedMemory};
 pub use metadata::Metadata;
 pub use persistent::{LINE, Persistence, PersistentMemory, WORD};
 
@@ -27,7 +29,6 @@ use std::ffi::OsStr;
 use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// An operating system, or a model of one.
@@ -362,38 +363,5 @@ pub trait File: Send + Sync + 'static {
         _words: usize,
     ) -> io::Result<Self::Memory> {
         Err(io::ErrorKind::Unsupported.into())
-    }
-}
-
-/// A read-only mapping whose contents other processes may change.
-pub trait ReadMap: Send + Sync + 'static {
-    /// First byte.
-    fn as_ptr(&self) -> *const u8;
-    /// Bytes mapped.
-    fn len(&self) -> u64;
-    /// Whether nothing is mapped.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-/// 64-bit words shared between processes.
-pub trait SharedMemory: Send + Sync + 'static {
-    /// Word `index`; panics if it is out of range.
-    fn word(&self, index: usize) -> &AtomicU64;
-    /// Number of words.
-    fn len(&self) -> usize;
-    /// First byte of the words, which lie one behind the other: all of them in the real home, those
-    /// of one [`REGION`] of the file in simulated ones. Stays where it is as long as this lives.
-    fn start(&self) -> *mut u8;
-    /// Waits while word `index` has the value `while_is`, until somebody changes it and calls
-    /// [`SharedMemory::wake`]; values are told apart by their lower 32 bits (`futex(2)`). `false`
-    /// if `time` was over first; in simulated homes it is over at once.
-    fn wait(&self, index: usize, while_is: u64, time: Duration) -> bool;
-    /// Wakes all who wait for word `index`, in every process.
-    fn wake(&self, index: usize);
-    /// Whether there is none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }

@@ -57,6 +57,29 @@ pub fn a_region_is_shared_wherever_it_begins<S: Storage>(place: Place<S>, _: &Pa
     }
 }
 
+pub fn words_can_be_covered_for_a_while<S: Storage>(place: Place<S>, _: &Path) {
+    let (one, two) = (place.open("shm"), place.open("shm"));
+    for offset in [0, REGION] {
+        let (mine, theirs) = (one.shared_region(offset, 4096), two.shared_region(offset, 4096));
+        let (mine, theirs) = (mine.unwrap(), theirs.unwrap());
+        let start = mine.start();
+        theirs.word(7).store(1, SeqCst);
+        let words = mine.cover().unwrap();
+        assert_eq!((mine.start(), mine.word(7).load(SeqCst)), (start, 1));
+        mine.word(7).store(2, SeqCst);
+        theirs.word(8).store(3, SeqCst);
+        assert_eq!((theirs.word(7).load(SeqCst), mine.word(8).load(SeqCst)), (1, 0));
+        words.word(9).store(4, SeqCst);
+        assert_eq!((theirs.word(9).load(SeqCst), words.word(8).load(SeqCst)), (4, 3));
+        mine.uncover(&words).unwrap();
+        drop(words);
+        let seen = [7, 8, 9].map(|word| mine.word(word).load(SeqCst));
+        assert_eq!((mine.start(), seen), (start, [1, 3, 4]));
+        mine.word(7).store(5, SeqCst);
+        assert_eq!(theirs.word(7).load(SeqCst), 5);
+    }
+}
+
 pub fn a_region_has_the_bytes_of_the_file<S: Storage>(place: Place<S>, _: &Path) {
     let file = place.open("shm");
     file.write_at(&7_u64.to_le_bytes(), REGION + 8).unwrap();

@@ -8,7 +8,7 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -75,6 +75,30 @@ impl Memory {
         let region = Region::in_place_of(old.region, file, start)?;
         Ok(Self { region, skip })
     }
+
+    /// `words` words of no file, all 0.
+    ///
+    /// # Errors
+    ///
+    /// Mapping fails.
+    pub fn of_no_file(words: usize) -> io::Result<Self> {
+        let (_, skip, len) = extent(0, words)?;
+        let region = Region::new(|| MmapOptions::new().len(len).map_anon().map(MmapRaw::from))?;
+        region.replace(libc::MAP_SHARED | libc::MAP_ANONYMOUS)?;
+        Ok(Self { region, skip })
+    }
+
+    /// Its words at another place, too.
+    ///
+    /// # Errors
+    ///
+    /// Mapping fails.
+    pub fn again(&self) -> io::Result<Self> {
+        let len = self.region.len;
+        let region = Region::new(|| MmapOptions::new().len(len).map_anon().map(MmapRaw::from))?;
+        region.map_again(&self.region)?;
+        Ok(Self { region, skip: self.skip })
+    }
 }
 
 /// Where the mapping begins in the file, the bytes before the first word, and its length.
@@ -103,6 +127,22 @@ impl SharedMemory for Memory {
 
     fn start(&self) -> *mut u8 {
         self.region.start().wrapping_add(self.skip)
+    }
+
+    fn cover(&self) -> io::Result<Self> {
+        let words = self.again()?;
+        self.region.replace(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?;
+        for index in 0..self.len() {
+            self.word(index).store(words.word(index).load(Ordering::SeqCst), Ordering::SeqCst);
+        }
+        Ok(words)
+    }
+
+    fn uncover(&self, words: &Self) -> io::Result<()> {
+        match (words.skip, words.region.len) == (self.skip, self.region.len) {
+            true => self.region.map_again(&words.region),
+            false => Err(Errno::EINVAL.into()),
+        }
     }
 
     fn wait(&self, index: usize, while_is: u64, time: Duration) -> bool {
@@ -142,36 +182,67 @@ impl Region {
     /// Maps a part of `file` where `old` is, which came over a fork. An error leaves the zeros
     /// there, for ever.
     fn in_place_of(mut old: Self, file: &fs::File, start: u64) -> io::Result<Self> {
-        const PROTECTION: i32 = libc::PROT_READ | libc::PROT_WRITE;
-        const FLAGS: i32 = libc::MAP_FIXED | libc::MAP_SHARED;
         let _inside = fork::inside();
         if old.generation == fork::forks() || old.len == 0 {
             return Err(Errno::EINVAL.into());
         }
-        let start = libc::off_t::try_from(start).map_err(|_| Errno::EOVERFLOW)?;
+        // Nothing takes one out that came over a fork; the fork handler has put private zeros
+        // there, so that no entry of the list is about it.
         let mapping = old.mapping.take().ok_or(Errno::EINVAL)?;
-        let place = mapping.as_mut_ptr().cast();
-        let (len, file) = (mapping.len(), file.as_raw_fd());
-        let mapped = uninterrupted(|| {
-            // SAFETY: the extent is one mapping of ours, which `mapping` owns, as nothing takes one
-            // out that came over a fork; the fork handler has put private zeros there, so that no
-            // entry of the list is about it. Whoever has pointers into it takes it for memory that
-            // others change.
-            match unsafe { libc::mmap(place, len, PROTECTION, FLAGS, file, start) } {
-                libc::MAP_FAILED => Err(io::Error::last_os_error()),
-                _ => Ok(()),
-            }
-        });
-        if let Err(error) = mapped {
+        if let Err(error) = map_over(&mapping, libc::MAP_SHARED, file.as_raw_fd(), start) {
             std::mem::forget(mapping);
             return Err(error);
         }
         Ok(Self::list(mapping))
     }
 
+    /// Its mapping, if it has come over no fork.
+    fn own(&self) -> io::Result<&MmapRaw> {
+        let own = self.mapping.as_ref().filter(|_| self.generation == fork::forks());
+        own.ok_or_else(|| Errno::EINVAL.into())
+    }
+
+    /// Maps memory of no file in its place.
+    fn replace(&self, flags: i32) -> io::Result<()> {
+        let _inside = fork::inside();
+        map_over(self.own()?, flags, -1, 0)
+    }
+
+    /// Maps in its place what `other` has, which is shared memory of the same length.
+    fn map_again(&self, other: &Self) -> io::Result<()> {
+        const FLAGS: i32 = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        let _inside = fork::inside();
+        let (from, to) = (other.own()?.as_mut_ptr().cast(), self.own()?.as_mut_ptr());
+        let len = self.len;
+        uninterrupted(|| {
+            // SAFETY: both are mappings of ours, of `len` bytes; of a length of 0 the first one
+            // stays as it is, being shared. Whoever has pointers into the second one takes it for
+            // memory that others change: all accesses are atomic.
+            match unsafe { libc::mremap(from, 0, len, FLAGS, to.cast::<libc::c_void>()) } {
+                libc::MAP_FAILED => Err(io::Error::last_os_error()),
+                _ => Ok(()),
+            }
+        })
+    }
+
     fn start(&self) -> *mut u8 {
         self.mapping.as_ref().map_or(std::ptr::null_mut(), MmapRaw::as_mut_ptr)
     }
+}
+
+/// Maps something else where `mapping` is.
+fn map_over(mapping: &MmapRaw, flags: i32, file: RawFd, start: u64) -> io::Result<()> {
+    const PROTECTION: i32 = libc::PROT_READ | libc::PROT_WRITE;
+    let start = libc::off_t::try_from(start).map_err(|_| Errno::EOVERFLOW)?;
+    let (place, len) = (mapping.as_mut_ptr().cast(), mapping.len());
+    uninterrupted(|| {
+        // SAFETY: the extent is one mapping of ours, which `mapping` owns. Whoever has pointers
+        // into it takes it for memory that others change: all accesses are atomic.
+        match unsafe { libc::mmap(place, len, PROTECTION, flags | libc::MAP_FIXED, file, start) } {
+            libc::MAP_FAILED => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    })
 }
 
 impl Drop for Region {
