@@ -2,9 +2,9 @@
 //! of one engine.
 //!
 //! Errors and what memory may run out of; files beside a database, and who may use them; counters
-//! of all connections; ranges of bytes; files gone through in pieces, around holes; SQLite's own
-//! header and lock bytes, and the lock levels of a database's file; the name fence; the write lock,
-//! handed from connection to connection.
+//! of all connections; ranges of bytes; sets of pages; files gone through in pieces, around holes;
+//! SQLite's own header and lock bytes, and the lock levels of a database's file; the name fence;
+//! the write lock, handed from connection to connection.
 
 #![forbid(unsafe_code)]
 
@@ -26,5 +26,6 @@ pub mod mutation;
 pub mod names;
 pub mod note;
 pub mod open;
+pub mod page_set;
 pub mod ranges;
 pub mod totals;

@@ -12,7 +12,6 @@ use crate::name::path;
 use crate::op;
 use crate::rows::{Texts, keep, keep_all};
 use crate::slot::Slot;
-use crate::statement_api::next_busy;
 use crate::sys::{Connection, RawFile};
 use core::ffi::{CStr, c_int, c_void};
 use core::marker::PhantomData;
@@ -191,18 +190,6 @@ impl ConnectionRef<'_> {
     pub fn may_go_on(&self) -> Result<()> {
         // `sqlite3_is_interrupted` is there since 3.41 only; any statement looks at the same flag.
         self.run("SELECT 1")
-    }
-
-    /// Whether `sqlite3_interrupt` was called for a statement that runs: where none does, as in a
-    /// step of a backup, the call means nothing. An SQLite before 3.41 can't tell: not.
-    #[must_use]
-    pub fn is_interrupted(&self) -> bool {
-        let (api, db) = (self.slot.api, self.as_ptr());
-        let routines = (api.next_stmt, api.stmt_busy);
-        // SAFETY: an open connection that this thread holds.
-        let runs = || unsafe { !next_busy(routines, db, core::ptr::null_mut()).is_null() };
-        // SAFETY: as above.
-        api.is_interrupted.is_some_and(|is| unsafe { is(db) } != 0) && runs()
     }
 
     /// Runs statements on it.

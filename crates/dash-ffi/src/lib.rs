@@ -36,6 +36,7 @@ mod confined;
 mod connection;
 mod control;
 mod control_calls;
+mod doing;
 mod errand;
 mod error;
 mod exclusion;

@@ -45,9 +45,11 @@ mod locking;
 mod pages;
 mod seen;
 mod slots;
+mod view;
+mod voided;
 
 pub(crate) use found::FoundIndex;
-pub(crate) use header::IndexHeader;
+pub(crate) use header::{End, IndexHeader, RawHeader, decode};
 pub(crate) use inherited::Inherited;
 pub(crate) use seen::{Seen, Slots};
 pub(crate) use slots::{CKPT, READ, SLOTS, WRITE};
@@ -113,6 +115,8 @@ pub(crate) struct Index<S: Storage> {
     /// The regions mapped so far. They stay where they are until the index is unmapped, as SQLite
     /// keeps pointers into them.
     regions: Vec<Option<Region<<S::File as File>::Memory>>>,
+    /// The places of those that SQLite sees something else of ([`view`]), with their numbers.
+    covered: Vec<(usize, <S::File as File>::Memory)>,
     /// Bit i: slot i is held, shared.
     shared: u16,
     /// Bit i: slot i is held, exclusively.
@@ -174,6 +178,7 @@ impl<S: Storage> Index<S> {
             home,
             shown,
             regions: Vec::new(),
+            covered: Vec::new(),
             shared: 0,
             exclusive: 0,
             given_up: 0,
@@ -194,6 +199,11 @@ impl<S: Storage> Index<S> {
         self.stock >= Stock::Write
     }
 
+    /// Whether it is in no file.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.file().is_none()
+    }
+
     /// `-shm`, if it is there.
     fn file(&self) -> Option<&S::File> {
         match &self.home {
@@ -206,6 +216,13 @@ impl<S: Storage> Index<S> {
     /// `None`: there is none yet, and `extend` doesn't ask for it to be made. Two connections don't
     /// extend at once: SQLite asks for that under WRITE.
     pub(crate) fn map_region(&mut self, index: usize, extend: bool) -> Result<Option<NonNull<u8>>> {
+        match self.is_viewed(index) {
+            true => self.map_viewed(index),
+            false => self.map_shared(index, extend),
+        }
+    }
+
+    fn map_shared(&mut self, index: usize, extend: bool) -> Result<Option<NonNull<u8>>> {
         if let Some(Some(memory)) = self.regions.get(index) {
             return Ok(NonNull::new(memory.start()));
         }
@@ -270,34 +287,6 @@ impl<S: Storage> Index<S> {
         file.unlock(STOCK).during(Operation::Lock, &self.shown)
     }
 
-    /// Gives `-shm` a header that no stock SQLite reads on with, nor recovers from: of another
-    /// version, and whole. WRITE, CKPT and RECOVER of stock are kept out.
-    pub(crate) fn forbid(&mut self) -> Result<()> {
-        self.map_region(0, true)?;
-        if let Some(Some(memory)) = self.regions.first() {
-            header::forbid(memory);
-        }
-        Ok(())
-    }
-
-    /// Takes such a header away: whoever comes next makes the index anew.
-    pub(crate) fn allow(&mut self) -> Result<()> {
-        self.map_region(0, false)?;
-        if let Some(Some(memory)) = self.regions.first() {
-            header::allow(memory);
-        }
-        Ok(())
-    }
-
-    /// Takes away whatever header there is, likewise. Nobody else writes meanwhile.
-    pub(crate) fn void(&mut self) -> Result<()> {
-        self.map_region(0, false)?;
-        if let Some(Some(memory)) = self.regions.first() {
-            header::void(memory);
-        }
-        Ok(())
-    }
-
     /// Gives up all locks and all memory. With `delete` the name goes, too, if nobody else has the
     /// index: SQLite asks for that where it has the database exclusively.
     pub(crate) fn unmap(
@@ -306,7 +295,7 @@ impl<S: Storage> Index<S> {
         coordination: &S::File,
         delete: bool,
     ) -> Result<()> {
-        let released = self.release(u16::MAX, coordination);
+        let released = self.end_view().and(self.release(u16::MAX, coordination));
         self.regions.clear();
         let Home::File(file, name) = &self.home else { return released };
         let alone = delete && {

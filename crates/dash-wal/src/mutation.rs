@@ -145,5 +145,11 @@ dash_engine::mutations! {
     MemoryNotWritten = "a flush of -wal writes nothing back that is in memory alone",
     FullForgotten = "a record follows a flush of a -wal in memory that found no space",
     HeaderInMemory = "a header of -wal that is to be durable stays in memory",
+    CachedPagesKept = "what a connection has read counts for longer than SQLite has it in its cache",
+    CachedPagesForgotten = "pages that SQLite has in its cache of earlier transactions do not count as read",
+    RestartForgetsReads = "what a connection has read counts no more once it begins -wal anew",
+    ReadsUnseen = "a transaction goes on to write though others have written what it has read",
+    SnapshotRead = "one that goes on reads what it has not read yet as it was before",
+    ViewedUnsummed = "frames that were written twice keep the checksums of their first contents",
     GoesOnPoisoned = "the engine goes on after both flushes failed",
 }

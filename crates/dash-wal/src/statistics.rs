@@ -53,6 +53,10 @@ pub struct Statistics {
     pub barriers: u64,
     /// Times the session of the log was ended because nobody committed any more.
     pub rests: u64,
+    /// Transactions that went on to write though others had committed since they began.
+    pub upgrades: u64,
+    /// Refused ones: others had written what they have read.
+    pub upgrades_refused: u64,
     /// Bytes of the log's ring; 0: the log is not in use.
     pub log_size: u64,
     /// Bytes of it that a recovery would read.
@@ -64,7 +68,7 @@ pub struct Statistics {
 }
 
 /// Of the rows, those that count; the others tell of the log as it is.
-const COUNTERS: usize = 24;
+const COUNTERS: usize = 26;
 const _: () = assert!(COUNTERS <= totals::WORDS);
 
 impl Statistics {
@@ -76,7 +80,7 @@ impl Statistics {
 
     /// Names and values, in the order of the fields.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 28] {
+    pub fn rows(&self) -> [(&'static str, u64); 30] {
         [
             ("commits", self.commits),
             ("helped", self.helped),
@@ -102,6 +106,8 @@ impl Statistics {
             ("held_back", self.held_back),
             ("barriers", self.barriers),
             ("rests", self.rests),
+            ("upgrades", self.upgrades),
+            ("upgrades_refused", self.upgrades_refused),
             ("log_size", self.log_size),
             ("window", self.window),
             ("log", self.log),

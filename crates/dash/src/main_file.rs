@@ -4,10 +4,12 @@
 use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use dash_ffi::{
-    Code, DeviceCharacteristics, Error, File, FileControl, Handled, HostVfs, KeptConnection,
-    LockLevel, OpenFlags, Opened, PagePointer, Result, ShmLock, ShmMapping, SyncFlags, Window,
+    BusyHandler, Code, DeviceCharacteristics, Error, File, FileControl, Handled, HostVfs,
+    KeptConnection, LockLevel, OpenFlags, Opened, PagePointer, Result, ShmLock, ShmMapping,
+    SyncFlags, Window,
 };
 use dash_storage::real;
 
@@ -27,6 +29,10 @@ pub const SECTOR: u32 = 4096;
 const WRITER: u16 = 1 << 0;
 const CHECKPOINT: u16 = 1 << 1;
 const READERS: u16 = 0b1_1111 << 3;
+
+/// For how long a transaction that has read waits for a checkpoint, which may wait for that
+/// transaction.
+const OF_CHECKPOINT: Duration = Duration::from_millis(100);
 
 /// A database that SQLite has open through dash.
 pub struct MainFile {
@@ -132,6 +138,21 @@ impl MainFile {
             }
         }
         error
+    }
+
+    /// Waits for the write lock of WAL mode where SQLite does not: a transaction that has read. Its
+    /// busy handler says whether to try again. Not for a checkpoint, which may wait for this
+    /// transaction to end.
+    fn waits_to_write(&self, wanted: Wanted, error: &Error, begun: &mut Option<Instant>) -> bool {
+        let asked = self.connection.as_ref();
+        if (wanted, error.code) != (Wanted::Write, Code::BUSY)
+            || !asked.and_then(|it| it.visit(|it| it.is_reading())).unwrap_or(false)
+        {
+            return false;
+        }
+        let waited = begun.get_or_insert_with(Instant::now).elapsed();
+        let meets = waited > OF_CHECKPOINT && self.database.is_checkpoint_writing();
+        !meets && self.said.busy.as_ref().is_some_and(BusyHandler::call)
     }
 
     /// Whether `sqlite3_interrupt` was called for what SQLite does.
@@ -304,11 +325,22 @@ impl File for MainFile {
         if (slot, lock) == (0, ShmLock::UnlockExclusive) {
             return self.cease_to_write(count);
         }
-        match (self.database.shm_lock(slot, count, lock), wanted) {
-            (Err(error), Some(wanted)) => return Err(self.refuse(wanted, error)),
-            (Err(error), None) => return Err(error),
-            (Ok(()), None | Some(Wanted::NoReaderOfWal)) => {}
-            (Ok(()), Some(wanted)) => self.refused.is_over(wanted),
+        let mut begun = None;
+        loop {
+            match (self.database.shm_lock(slot, count, lock), wanted) {
+                (Err(error), Some(wanted)) => {
+                    let error = self.refuse(wanted, error);
+                    if !self.waits_to_write(wanted, &error, &mut begun) {
+                        return Err(error);
+                    }
+                }
+                (Err(error), None) => return Err(error),
+                (Ok(()), None | Some(Wanted::NoReaderOfWal)) => break,
+                (Ok(()), Some(wanted)) => {
+                    self.refused.is_over(wanted);
+                    break;
+                }
+            }
         }
         if takes {
             self.slots |= mask(slot, count);

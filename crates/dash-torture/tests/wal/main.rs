@@ -39,6 +39,7 @@ mod a_normal_commit_is_durable_with_the_next_checkpoint;
 mod a_process_that_is_killed_takes_nobody_along;
 mod a_stock_writers_frames_get_their_checksums;
 mod a_stopped_leader_stops_nobody;
+mod a_transaction_that_has_read_goes_on_to_write;
 mod a_wal_in_memory_is_one_processs;
 mod a_wal_that_lost_its_blocks_is_missed;
 mod a_writer_that_dies_leaves_no_frame_without_checksum;
@@ -83,6 +84,7 @@ use a_lost_log_is_noticed as lost;
 use a_normal_commit_is_durable_with_the_next_checkpoint as normal;
 use a_stock_writers_frames_get_their_checksums as sums;
 use a_stopped_leader_stops_nobody as stopped;
+use a_transaction_that_has_read_goes_on_to_write as upgraded;
 use a_wal_in_memory_is_one_processs as alone;
 use a_wal_that_lost_its_blocks_is_missed as blocks;
 use a_writer_that_dies_leaves_no_frame_without_checksum as unsummed;
@@ -315,6 +317,12 @@ const TOLD: &[Told] = &[
     ),
     (Mutation::FullForgotten, &[alone::and_a_flush_that_finds_no_space_is_made_later]),
     (Mutation::HeaderInMemory, &[alone::its_header_is_on_the_device]),
+    (Mutation::CachedPagesKept, &[upgraded::what_it_has_dropped_since_is_no_reason]),
+    (Mutation::CachedPagesForgotten, &[upgraded::nor_what_it_has_of_earlier_transactions]),
+    (Mutation::RestartForgetsReads, &[upgraded::nor_what_it_had_before_it_began_wal_anew]),
+    (Mutation::ReadsUnseen, &[upgraded::but_not_where_they_wrote_what_it_has_read]),
+    (Mutation::SnapshotRead, &[upgraded::where_others_wrote_elsewhere]),
+    (Mutation::ViewedUnsummed, &[upgraded::with_frames_that_are_written_again]),
     (Mutation::GoesOnPoisoned, &[failed::or_nothing_is_written_any_more]),
 ];
 

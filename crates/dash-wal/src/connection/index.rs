@@ -239,6 +239,12 @@ impl<S: Storage> WalIndex<S> {
         }
     }
 
+    /// The slot under which SQLite reads.
+    pub fn read_slot(&self) -> Option<usize> {
+        let index = self.open.as_ref()?;
+        (index::READ..index::SLOTS).find(|&slot| index.held(slot) == Some(LockKind::Shared))
+    }
+
     /// Whether somebody has committed since SQLite began to read.
     pub fn is_outdated(&self) -> bool {
         let Some(index) = &self.open else { return false };

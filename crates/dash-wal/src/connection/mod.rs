@@ -6,6 +6,7 @@
 //! | `-wal` | `wal` | `backfill`: what a checkpoint has left in it; `in_memory`; `sums`: frames without checksums |
 //! | the wal-index | `index` | |
 //! | the write transaction | `transaction` | |
+//! | what was read, and what SQLite is shown of the index | `reads`, `view` | |
 //! | the checkpoint | `checkpoint` | `drain`: readers and writers that overlap it |
 //!
 //! | file | what the parts do together |
@@ -13,6 +14,7 @@
 //! | `state` | the connection; what was chosen and counted |
 //! | `open`, `close` | its beginning and end |
 //! | `database`, `wal_file`, `shm` | SQLite's calls on the three files |
+//! | `upgrade`, `viewed` | a transaction that has read goes on to write on an old snapshot |
 //! | `commit` | a commit, and what the log asks for it |
 //! | `barrier` | what must be durable before pages are copied |
 //! | `append` | frames into the log |
@@ -38,6 +40,7 @@ mod generation;
 mod in_memory;
 mod index;
 pub(crate) mod open;
+mod reads;
 pub(crate) mod rest;
 mod shm;
 pub(crate) mod state;
@@ -46,6 +49,9 @@ mod stock;
 mod strangers;
 mod sums;
 mod transaction;
+mod upgrade;
+pub(crate) mod view;
+mod viewed;
 pub(crate) mod wal;
 mod wal_file;
 pub(crate) mod watch;

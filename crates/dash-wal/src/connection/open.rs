@@ -3,6 +3,7 @@
 use crate::connection::checkpoint::Checkpoint;
 use crate::connection::files::Files;
 use crate::connection::index::WalIndex;
+use crate::connection::reads::Reads;
 use crate::connection::state::{Connection, Counters, Settings};
 use crate::connection::transaction::Transaction;
 use crate::connection::wal::Wal;
@@ -105,6 +106,9 @@ impl<S: Storage> Connection<S> {
             wal: Wal::default(),
             index: WalIndex::default(),
             transaction: Transaction::default(),
+            reads: Reads::default(),
+            view: None,
+            conflict: None,
             checkpoint: Checkpoint::default(),
             process: Arc::clone(process),
             settings: Settings {

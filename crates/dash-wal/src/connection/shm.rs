@@ -152,8 +152,12 @@ impl<S: Storage> Connection<S> {
     /// `Busy` while somebody is in the way.
     pub fn index_lock(&mut self, slots: Range<usize>, kind: LockKind) -> Result<()> {
         let writer = slots.contains(&index::WRITE) && kind == LockKind::Exclusive;
+        if self.lock_in_view(&slots, kind)? {
+            return Ok(());
+        }
         if writer && self.index.reserved {
             self.index.reserved = false;
+            self.begin_to_write();
             return Ok(());
         }
         if writer {
@@ -169,40 +173,21 @@ impl<S: Storage> Connection<S> {
             // SQLite looks again at the header after this lock, and so it can begin to write.
             self.try_sum_up_for_the_dead()?;
         }
-        let marks = slots.start > index::READ && kind == LockKind::Exclusive;
-        let mut got = self.lock_slots(&slots, kind, marks);
-        // SQLite asks for it where it finds no header.
-        if writer
-            && self.index.inherited.is_some()
-            && let Some(index) = &mut self.index.open
-            && let Err(error) = index.take_place_of(&mut self.index.inherited, got.is_ok())
-        {
-            self.index.unlock(slots, &self.files)?;
-            return Err(error);
-        }
-        let least = self.settings.tuning.drain_frames;
-        if marks && matches!(got, Err(Error::Busy)) {
-            let (index, files) = (&mut self.index, &self.files);
-            if self.checkpoint.drain(slots.clone(), index, least, files)? {
-                got = Ok(());
-            }
-        }
-        if writer {
-            got = got.and_then(|()| self.enter_writer(&slots));
-            if got.is_err() {
-                self.counters.own.busy += 1;
-                self.index.missed_writer(&self.files);
-            }
-        }
-        got?;
-        if slots.start >= index::READ && kind == LockKind::Shared {
+        self.take_slots(&slots, kind)?;
+        let reads = slots.start >= index::READ && kind == LockKind::Shared;
+        if reads {
             self.guard_reading(&slots)?;
         }
         if slots.start == index::READ && kind == LockKind::Exclusive {
             self.checkpoint.same_generation(&slots, &mut self.index, &self.files)?;
         }
         self.index.note_lock(&slots, kind, &self.files);
+        let header = self.index.open.as_ref().and_then(Index::raw_header);
+        if let Some(header) = header.filter(|_| reads) {
+            self.reads.begin(header);
+        }
         if slots.contains(&index::CKPT) && kind == LockKind::Exclusive {
+            let least = self.settings.tuning.drain_frames;
             self.checkpoint.barrier = false;
             self.checkpoint.generation = self.index.visible_generation();
             let drained = self.checkpoint.begin_draining(&mut self.index, least, &self.files);
@@ -219,6 +204,38 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
+    /// Takes slots of the index. For a reader's, those are waited for that keep `-wal` from being
+    /// begun anew ([`super::drain`]).
+    fn take_slots(&mut self, slots: &Range<usize>, kind: LockKind) -> Result<()> {
+        let writer = slots.contains(&index::WRITE) && kind == LockKind::Exclusive;
+        let marks = slots.start > index::READ && kind == LockKind::Exclusive;
+        let mut got = self.lock_slots(slots, kind, marks);
+        // SQLite asks for it where it finds no header.
+        if writer
+            && self.index.inherited.is_some()
+            && let Some(index) = &mut self.index.open
+            && let Err(error) = index.take_place_of(&mut self.index.inherited, got.is_ok())
+        {
+            self.index.unlock(slots.clone(), &self.files)?;
+            return Err(error);
+        }
+        let least = self.settings.tuning.drain_frames;
+        if marks && matches!(got, Err(Error::Busy)) {
+            let (index, files) = (&mut self.index, &self.files);
+            if self.checkpoint.drain(slots.clone(), index, least, files)? {
+                got = Ok(());
+            }
+        }
+        if writer {
+            got = got.and_then(|()| self.enter_writer(slots));
+            if got.is_err() {
+                self.counters.own.busy += 1;
+                self.index.missed_writer(&self.files);
+            }
+        }
+        got
+    }
+
     /// WRITER was taken: what a dead writer has left undone is done first, or it is given up.
     fn enter_writer(&mut self, slots: &Range<usize>) -> Result<()> {
         let looked = self.look_at_strangers();
@@ -231,8 +248,13 @@ impl<S: Storage> Connection<S> {
             return Err(error);
         }
         self.wal.own.begin();
+        self.begin_to_write();
         self.index.got_writer(&self.files);
         Ok(())
+    }
+
+    fn begin_to_write(&mut self) {
+        self.reads.begin_to_write(self.index.open.as_ref().and_then(Index::header_sum));
     }
 
     /// `dash_read=durable`: what is visible now is durable before it is read.
@@ -254,7 +276,11 @@ impl<S: Storage> Connection<S> {
     /// # Errors
     ///
     /// Those of the file.
-    pub fn index_unlock(&mut self, slots: Range<usize>) -> Result<()> {
+    pub fn index_unlock(&mut self, mut slots: Range<usize>) -> Result<()> {
+        if self.view_lock(&slots, None) {
+            return Ok(());
+        }
+        slots = self.end_view(slots)?;
         let writer = slots.contains(&index::WRITE) && self.index.holds(index::WRITE);
         let mut told = Ok(());
         // In a checkpoint SQLite has made the index anew: this generation is the one that it
@@ -272,6 +298,8 @@ impl<S: Storage> Connection<S> {
             }
             self.note_own_index();
             self.writer_released();
+            let header = self.index.open.as_ref().and_then(Index::raw_header);
+            self.reads.cease_to_write(header.as_ref());
             self.files.shared.set(Word::Writing, 0);
         } else if slots.start >= index::READ && slots.len() == 1 {
             self.read_released();

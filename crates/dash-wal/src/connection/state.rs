@@ -3,7 +3,9 @@
 use crate::connection::checkpoint::Checkpoint;
 use crate::connection::files::Files;
 use crate::connection::index::WalIndex;
+use crate::connection::reads::Reads;
 use crate::connection::transaction::Transaction;
+use crate::connection::view::{Conflict, View};
 use crate::connection::wal::Wal;
 use crate::execute::Execute;
 use crate::memory::wal::WalFile;
@@ -31,6 +33,12 @@ pub struct Connection<S: Storage> {
     pub(crate) index: WalIndex<S>,
     /// What a writer's transaction has.
     pub(crate) transaction: Transaction,
+    /// What its cache is of.
+    pub(crate) reads: Reads,
+    /// What SQLite is shown while it writes on an old snapshot.
+    pub(crate) view: Option<View>,
+    /// What kept it from that last.
+    pub(crate) conflict: Option<Conflict>,
     /// The checkpoint in hand.
     pub(crate) checkpoint: Checkpoint,
     /// The log.

@@ -55,7 +55,12 @@ impl<S: Storage> Wal<S> {
     }
 
     /// Sums these frames up, on top of the one before; the checksum of the last one.
-    fn sum_up_from(&mut self, first: u32, last: u32, files: &Files<S>) -> Result<Checksum> {
+    pub(super) fn sum_up_from(
+        &mut self,
+        first: u32,
+        last: u32,
+        files: &Files<S>,
+    ) -> Result<Checksum> {
         let name = Arc::clone(files.names.shown_wal());
         let header = self.header(files)?;
         let header = header.map(|bytes| WalHeader::decode(&bytes, &name)).transpose()?.flatten();

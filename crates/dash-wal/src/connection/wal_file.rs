@@ -6,6 +6,7 @@ use crate::connection::transaction::{CommitFrame, Transaction};
 use crate::connection::wal::{Backfill, OwnFrames};
 use crate::context::{WAL_HEADER, salts_word};
 use crate::frames::{FRAME_HEADER, FrameHeader, Place, is_unsummed, place_of, unpack};
+use crate::index;
 use crate::memory::wal::WalFile;
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
@@ -72,6 +73,11 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the file.
     pub fn wal_read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let offset = self.wal_place(offset);
+        self.read_wal_file(buffer, offset)
+    }
+
+    pub(super) fn read_wal_file(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         self.wal.write_held(&self.files)?;
         let wal = self.wal.file(&self.files)?;
         wal.read_some(buffer, offset).during(Operation::Read, self.files.names.shown_wal())
@@ -94,6 +100,10 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the file, and of the log.
     pub fn wal_truncate(&mut self, size: u64) -> Result<()> {
+        if self.view.is_some() {
+            // By numbers that are not the true ones, and later commits are there.
+            return Ok(());
+        }
         self.wal.spoil_own(&self.files)?;
         if size == 0 {
             self.wal.note_backfill(self.index.open.as_ref());
@@ -120,6 +130,21 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the file, and of what a new generation needs.
     pub fn wal_write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        if data.len() == FRAME_HEADER
+            && let Some(page) = data.first_chunk().map(|page| u32::from_be_bytes(*page))
+        {
+            self.reads.pages.insert(page);
+        }
+        if self.index.open.is_some() && !self.index.holds(index::WRITE) {
+            self.reads.lose();
+        }
+        match self.view.is_some() {
+            true => self.view_write(data, offset),
+            false => self.write_wal_file(data, offset),
+        }
+    }
+
+    pub(super) fn write_wal_file(&mut self, data: &[u8], offset: u64) -> Result<()> {
         self.files.check_sound()?;
         let header = <&[u8; WAL_HEADER]>::try_from(data).ok().filter(|_| offset == 0);
         if let Some(header) = header {
@@ -205,6 +230,9 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the flush.
     pub fn wal_sync(&mut self) -> Result<()> {
+        if !self.has_view_committed() {
+            return Ok(());
+        }
         self.wal.write_held(&self.files)?;
         if self.transaction.unsummed != 0 {
             self.sum_up()?;

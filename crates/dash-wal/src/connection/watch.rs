@@ -82,4 +82,12 @@ impl<S: Storage> Connection<S> {
             })
             .collect()
     }
+
+    /// Whether another connection checkpoints, and has WRITER for that.
+    #[must_use]
+    pub fn is_checkpoint_writing(&self) -> bool {
+        let checkpoints = self.told(Doing::Checkpoints);
+        let writes = self.told(Doing::Writes);
+        writes.iter().any(|(.., byte)| checkpoints.iter().any(|(.., other)| other == byte))
+    }
 }

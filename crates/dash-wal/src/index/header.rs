@@ -43,6 +43,20 @@ pub(crate) struct IndexHeader {
     pub(crate) salts: Salts,
 }
 
+/// Both copies of a header are alike: one of them.
+pub(crate) type RawHeader = [u8; HEADER];
+
+/// What a commit adds to the header.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct End {
+    /// Its last frame.
+    pub(crate) frame: u32,
+    /// That one's checksum.
+    pub(crate) checksum: Checksum,
+    /// Size of the database in pages.
+    pub(crate) pages: u32,
+}
+
 /// The header in region 0, where both copies are the same, initialised and whole.
 pub(super) fn read<M: SharedMemory>(memory: &M) -> Option<IndexHeader> {
     // A writer fills the second copy first (wal.c `walIndexWriteHdr`).
@@ -97,8 +111,32 @@ pub(super) fn set_frame_checksum<M: SharedMemory>(memory: &M, last: u32, sums: C
     write(memory, bytes);
 }
 
+/// Shows a reader who had no mark up to where all is in the database, and its mark there: the first
+/// one.
+pub(super) fn show_mark<M: SharedMemory>(memory: &M, last: u32) {
+    let word = |low: u32, high: u32| {
+        let mut bytes = [0; 8];
+        bytes[..4].copy_from_slice(&low.to_ne_bytes());
+        bytes[4..].copy_from_slice(&high.to_ne_bytes());
+        u64::from_ne_bytes(bytes)
+    };
+    memory.word(BACKFILL / 8).store(word(last, 0), SeqCst);
+    memory.word(BACKFILL / 8 + 1).store(word(last, NOT_USED), SeqCst);
+    memory.word(BACKFILL / 8 + 2).store(word(NOT_USED, NOT_USED), SeqCst);
+}
+
+/// Makes frames visible that end with `end`, as one more change.
+pub(super) fn show<M: SharedMemory>(memory: &M, end: End) {
+    let mut bytes = copy(memory, 0);
+    let change = number(&bytes, 8).wrapping_add(1);
+    bytes[8..12].copy_from_slice(&change.to_ne_bytes());
+    put(&mut bytes, 16, [end.frame, end.pages]);
+    put(&mut bytes, 24, end.checksum);
+    write(memory, bytes);
+}
+
 /// Writes both copies, with their checksum.
-fn write<M: SharedMemory>(memory: &M, mut bytes: [u8; HEADER]) {
+pub(super) fn write<M: SharedMemory>(memory: &M, mut bytes: [u8; HEADER]) {
     let own = checksum(ByteOrder::NATIVE, &bytes[..40], [0, 0]);
     put(&mut bytes, 40, own);
     // The second copy first (wal.c `walIndexWriteHdr`).
@@ -169,7 +207,7 @@ pub(super) fn copy<M: SharedMemory>(memory: &M, first: usize) -> [u8; HEADER] {
 }
 
 /// What a copy says (wal.c `walIndexTryHdr`).
-pub(super) fn decode(bytes: &[u8; HEADER]) -> Option<IndexHeader> {
+pub(crate) fn decode(bytes: &[u8; HEADER]) -> Option<IndexHeader> {
     let number = |at| number(bytes, at);
     let salt = |at: usize| number(at).to_be();
     let sums = checksum(ByteOrder::NATIVE, &bytes[..40], [0, 0]);

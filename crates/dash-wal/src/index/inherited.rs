@@ -15,6 +15,11 @@ impl<S: Storage> Index<S> {
     /// What whoever goes on in the forked child needs of it, if SQLite knows any region. The rest
     /// is left as it is: nothing is closed, and nothing given up.
     pub(crate) fn inherit(mut self) -> Option<Inherited<S>> {
+        for (index, memory) in std::mem::take(&mut self.covered) {
+            // Where SQLite has its pointers; the other one is the parent's, like all there.
+            let other = self.regions[index].replace(Region::File(memory));
+            std::mem::forget(other);
+        }
         let regions = std::mem::take(&mut self.regions).into_iter();
         let mapped = |region: Option<Region<_>>| match region {
             Some(Region::File(memory)) => Some(memory),

@@ -146,6 +146,11 @@ pub trait Database: File {
         false
     }
 
+    /// Whether a checkpoint has the write lock of WAL mode, and so may wait for readers.
+    fn is_checkpoint_writing(&self) -> bool {
+        false
+    }
+
     /// Whether the mode can be changed now.
     ///
     /// # Errors

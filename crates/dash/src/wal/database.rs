@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 
 use dash_ffi::{Code, ConnectionRef, Error, HostVfs, LockLevel, Result, Row, Value};
 use dash_storage::FileId;
-use dash_wal::{Doing, Durability, LockLevel as EngineLevel, LogMedium, RestState};
+use dash_wal::{
+    Conflict, Connection, Doing, Durability, LockLevel as EngineLevel, LogMedium, RestState,
+};
 
 use super::file::WalFile;
 use super::link::State;
@@ -60,6 +62,12 @@ impl Database for WalFile {
             Wanted::Write => Doing::Writes,
             Wanted::Checkpoint => Doing::Checkpoints,
             Wanted::NoReaderOfWal => Doing::Reads,
+            Wanted::Newest => {
+                let conflict = self.link.state().engine().ok().and_then(Connection::take_conflict);
+                let name = self.link.path.file_name().unwrap_or_default().to_string_lossy();
+                let why = conflict.and_then(|conflict| text_of(&name, conflict));
+                return InTheWay { told: Vec::new(), why };
+            }
             _ => return InTheWay::default(),
         };
         let told = self.link.state().engine().map(|engine| engine.told(doing));
@@ -68,6 +76,10 @@ impl Database for WalFile {
 
     fn was_outdated(&mut self) -> bool {
         std::mem::take(&mut self.was_outdated)
+    }
+
+    fn is_checkpoint_writing(&self) -> bool {
+        self.link.state().engine().is_ok_and(|engine| engine.is_checkpoint_writing())
     }
 
     fn takes_form(&mut self, mode: &'static dyn Mode) {
@@ -193,4 +205,19 @@ fn name_of_rest(rest: RestState) -> &'static str {
         RestState::Unseen => "exclusive",
         RestState::Time => "soon",
     }
+}
+
+/// Why a transaction could not go on to write, and what to do.
+fn text_of(name: &str, conflict: Conflict) -> Option<String> {
+    let met = match conflict {
+        Conflict::Page(page) => {
+            format!("another one has changed page {page} since, which this one has read")
+        }
+        Conflict::Size => "another one has made the database larger or smaller since".to_owned(),
+        Conflict::Unknown => return None,
+    };
+    Some(format!(
+        "{name}: this transaction has read, and {met}, so it can't write any more. No timeout helps: roll it back, and run it again. One that \
+         begins with BEGIN IMMEDIATE waits for its turn instead"
+    ))
 }

@@ -125,6 +125,7 @@ impl WalFile {
         let mut state = self.link.state();
         let taken = state.call(|engine| engine.index_lock(WRITER..WRITER + 1, LockKind::Exclusive));
         state.reserved = None;
+        let taken = taken.and_then(|()| state.upgrade_if_reading());
         match taken {
             Ok(()) => {
                 self.failed = false;
@@ -201,10 +202,10 @@ impl File for WalFile {
             return Ok(read);
         }
         if !self.time_reads {
-            return state.call(|engine| engine.database().read(buffer, offset));
+            return state.call(|engine| engine.read(buffer, offset));
         }
         let begun = Instant::now();
-        let read = state.call(|engine| engine.database().read(buffer, offset));
+        let read = state.call(|engine| engine.read(buffer, offset));
         state.latencies.record(Op::Read, begun);
         read
     }
@@ -337,7 +338,11 @@ impl File for WalFile {
             return Ok(None);
         };
         let mut state = self.link.state();
-        let file = state.engine()?.database().file();
+        let engine = state.engine()?;
+        if !engine.may_be_mapped(offset, amount) {
+            return Ok(None);
+        }
+        let file = engine.database().file();
         // Where mapping fails, reading works.
         Ok(self.maps.page(file, &range, Some(u64::MAX)).unwrap_or(None))
     }

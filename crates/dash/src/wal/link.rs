@@ -162,6 +162,22 @@ impl State {
         result
     }
 
+    /// WRITER was had: a transaction that has read goes on with it, if it may.
+    ///
+    /// # Errors
+    ///
+    /// The engine's; WRITER is given up then.
+    pub fn upgrade_if_reading(&mut self) -> Result<()> {
+        let is_reading = |state: &Self| {
+            let kept = state.kept.as_ref();
+            kept.and_then(|it| it.visit(|it| it.is_reading())).unwrap_or(false)
+        };
+        match self.engine()?.goes_on() && is_reading(self) {
+            true => self.call(Connection::upgrade),
+            false => Ok(()),
+        }
+    }
+
     /// Gives WRITER up that was taken for SQLite, if it is still held so.
     pub fn give_up(&mut self) {
         if self.reserved.take().is_some() {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use dash_ffi::{
-    AccessCheck, Code, DeviceCharacteristics, File, FileControl, FileKind, Handled, LockLevel,
-    OpenFlags, Pragma, Result, SharedRegion, ShmLock, ShmMapping, SyncFlags,
+    AccessCheck, Code, DeviceCharacteristics, File, FileControl, FileKind, Handled, KeptConnection,
+    LockLevel, OpenFlags, Pragma, Result, SharedRegion, ShmLock, ShmMapping, SyncFlags,
 };
 use dash_simulated::Simulated;
 use dash_storage::LockKind;
@@ -47,7 +47,8 @@ impl SqliteFiles for Files {
                 // A world is one connection's.
                 drop(world.of_connection.set(Arc::clone(&connection) as Arc<_>));
                 let world = Arc::clone(world);
-                Ok(Some(Box::new(Database { connection, keeps_log: false, world })))
+                let kept = None;
+                Ok(Some(Box::new(Database { connection, keeps_log: false, world, kept })))
             }
             Some(FileKind::Wal) => {
                 let connection = of(world).ok_or(Code::CANTOPEN)?;
@@ -105,6 +106,8 @@ struct Database {
     /// Whether `-wal` stays when the last one closes.
     keeps_log: bool,
     world: Arc<World>,
+    /// SQLite's own, to be asked whether it reads.
+    kept: Option<KeptConnection>,
 }
 
 impl Database {
@@ -165,7 +168,7 @@ impl Database {
 
 impl File for Database {
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        engine(self.connection.get()?.database().read(buffer, offset), Code::IOERR_READ)
+        engine(self.connection.get()?.read(buffer, offset), Code::IOERR_READ)
     }
 
     fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
@@ -213,6 +216,7 @@ impl File for Database {
                 engine(self.connection.get()?.checkpoint_starts(), Code::IOERR_FSYNC)?;
             }
             FileControl::CheckpointDone => self.connection.get()?.checkpoint_done(),
+            FileControl::Pdb(connection) => self.kept = Some(connection.keep()),
             _ => return Ok(Handled::No),
         }
         Ok(Handled::Yes)
@@ -262,6 +266,15 @@ impl File for Database {
             ShmLock::LockExclusive => connection.index_lock(slots, LockKind::Exclusive),
             ShmLock::UnlockShared | ShmLock::UnlockExclusive => connection.index_unlock(slots),
         };
+        let is_writer = slot == 0 && lock == ShmLock::LockExclusive;
+        let reads = || {
+            let kept = self.kept.as_ref();
+            kept.and_then(|it| it.visit(|it| it.is_reading())).unwrap_or(false)
+        };
+        let done = done.and_then(|()| match is_writer && connection.goes_on() && reads() {
+            true => connection.upgrade(),
+            false => Ok(()),
+        });
         engine(done, Code::IOERR_SHMLOCK)
     }
 

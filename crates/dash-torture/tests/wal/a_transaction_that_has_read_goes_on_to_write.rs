@@ -1,0 +1,198 @@
+//! WAL-54: a transaction that has read goes on to write though others have committed since, if they
+//! wrote none of the pages that it has read.
+
+use crate::common::{Db, PAGE, Tale};
+
+/// Rows of a table, of which two fit into a page.
+const ROWS: i64 = 40;
+
+/// A table, besides those that the tale looks at, that two connections have open.
+fn two() -> (Tale, Db, Db) {
+    let (tale, db) = Tale::begun();
+    db.ok(&format!(
+        "CREATE TABLE own(x INTEGER PRIMARY KEY, v INTEGER, filler BLOB);
+         WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i<{ROWS})
+         INSERT INTO own SELECT i, 1000, zeroblob({}) FROM c",
+        PAGE / 2 - 60
+    ));
+    let other = tale.open();
+    other.content();
+    (tale, db, other)
+}
+
+fn write(db: &Db, row: i64) -> Result<(), String> {
+    db.run(&format!("UPDATE own SET v = v + 1 WHERE x = {row}"))
+}
+
+fn read(db: &Db, row: i64) -> i64 {
+    db.value(&format!("SELECT v FROM own WHERE x = {row}")).unwrap()
+}
+
+/// A transaction that has read `row`, and nothing else since somebody else has committed.
+fn begun(db: &Db, other: &Db, row: i64) {
+    write(other, ROWS).unwrap();
+    db.ok("BEGIN");
+    read(db, row);
+}
+
+/// All who look see the same, and nothing of it is lost.
+fn agree(tale: &Tale, db: &Db, other: &Db) {
+    for row in 1..=ROWS {
+        assert_eq!(read(db, row), read(other, row), "row {row}");
+    }
+    for db in [db, other] {
+        assert_eq!(db.value::<String>("PRAGMA integrity_check").unwrap(), "ok");
+    }
+    tale.survives_all();
+    tale.survives(&tale.machine.killed()).unwrap();
+}
+
+#[test]
+pub(crate) fn where_others_wrote_elsewhere() {
+    for checkpoints in [false, true] {
+        for cached in [1, 100] {
+            let (tale, db, other) = two();
+            db.ok(&format!("PRAGMA cache_size={cached}"));
+            if checkpoints {
+                // It reads the database alone then, and others begin -wal anew behind it.
+                write(&other, ROWS).unwrap();
+                other.checkpoint("PASSIVE");
+                db.ok("BEGIN");
+                read(&db, 1);
+            } else {
+                begun(&db, &other, 1);
+            }
+            let before = read(&other, 20);
+            write(&other, 20).unwrap();
+            write(&other, 30).unwrap();
+            write(&db, 1).unwrap();
+            assert_eq!(read(&db, 20), before + 1, "as it is now");
+            write(&db, 20).unwrap();
+            write(&db, 30).unwrap();
+            db.put_in_it();
+            agree(&tale, &db, &other);
+            other.put();
+            db.put();
+            agree(&tale, &db, &other);
+        }
+    }
+}
+
+/// Frames that were written more than once, in a transaction larger than its cache.
+#[test]
+pub(crate) fn with_frames_that_are_written_again() {
+    let (tale, db, other) = two();
+    db.ok("PRAGMA cache_size=2");
+    begun(&db, &other, 1);
+    write(&other, 20).unwrap();
+    write(&db, 1).unwrap();
+    db.ok("SAVEPOINT s; UPDATE own SET v = 7; UPDATE own SET v = v + 1; ROLLBACK TO s; RELEASE s");
+    db.ok("UPDATE own SET v = v + 1; UPDATE own SET v = v + 1");
+    db.put_in_it();
+    agree(&tale, &db, &other);
+    other.put();
+    agree(&tale, &db, &other);
+}
+
+/// What is rolled back leaves nothing, and the connection goes on.
+#[test]
+pub(crate) fn and_may_be_rolled_back() {
+    let (tale, db, other) = two();
+    for cached in [2, 100] {
+        db.ok(&format!("PRAGMA cache_size={cached}"));
+        begun(&db, &other, 1);
+        let before = read(&other, 2);
+        write(&other, 20).unwrap();
+        db.ok("UPDATE own SET v = 7");
+        db.ok("ROLLBACK");
+        assert_eq!(read(&db, 2), before);
+        db.put();
+        other.put();
+        agree(&tale, &db, &other);
+    }
+}
+
+/// More than once while a statement reads.
+#[test]
+pub(crate) fn also_again_while_a_statement_reads() {
+    let (tale, db, other) = two();
+    write(&other, ROWS).unwrap();
+    let mut statement = db.db.prepare("SELECT v FROM own WHERE x <= 2").unwrap();
+    let mut rows = statement.query([]).unwrap();
+    rows.next().unwrap();
+    for _ in 0..3 {
+        write(&other, 20).unwrap();
+        write(&db, 10).unwrap();
+    }
+    write(&other, 10).unwrap();
+    let refused = write(&db, 10).unwrap_err();
+    assert!(refused.contains("locked"), "{refused}");
+    drop(rows);
+    drop(statement);
+    db.put();
+    agree(&tale, &db, &other);
+}
+
+fn is_refused(db: &Db, row: i64) {
+    let refused = write(db, row).unwrap_err();
+    assert!(refused.contains("locked"), "{refused}");
+    db.ok("ROLLBACK");
+}
+
+#[test]
+pub(crate) fn but_not_where_they_wrote_what_it_has_read() {
+    let (tale, db, other) = two();
+    begun(&db, &other, 1);
+    write(&other, 1).unwrap();
+    is_refused(&db, 10);
+    agree(&tale, &db, &other);
+}
+
+/// SQLite reads them no more, and no call tells that it uses them.
+#[test]
+pub(crate) fn nor_what_it_has_of_earlier_transactions() {
+    let (tale, db, other) = two();
+    write(&other, ROWS).unwrap();
+    read(&db, 1);
+    db.ok("BEGIN");
+    read(&db, 10);
+    write(&other, 1).unwrap();
+    read(&db, 1);
+    is_refused(&db, 20);
+    agree(&tale, &db, &other);
+}
+
+#[test]
+pub(crate) fn nor_what_it_had_before_it_began_wal_anew() {
+    let (tale, db, other) = two();
+    other.checkpoint("PASSIVE");
+    read(&db, 1);
+    write(&db, 10).unwrap();
+    db.ok("BEGIN");
+    read(&db, 10);
+    write(&other, 1).unwrap();
+    read(&db, 1);
+    is_refused(&db, 20);
+    agree(&tale, &db, &other);
+}
+
+#[test]
+pub(crate) fn what_it_has_dropped_since_is_no_reason() {
+    let (tale, db, other) = two();
+    write(&other, ROWS).unwrap();
+    read(&db, 1);
+    begun(&db, &other, 10);
+    write(&other, 1).unwrap();
+    write(&db, 10).unwrap();
+    db.put_in_it();
+    agree(&tale, &db, &other);
+}
+
+#[test]
+pub(crate) fn nor_where_the_database_has_another_size() {
+    let (tale, db, other) = two();
+    begun(&db, &other, 1);
+    other.ok("INSERT INTO own SELECT x + 100, v, filler FROM own");
+    is_refused(&db, 1);
+    agree(&tale, &db, &other);
+}

@@ -1,0 +1,93 @@
+//! What a connection's cache is of: the pages that it has read or written since SQLite dropped it
+//! last, and the snapshot that they are of.
+//!
+//! SQLite drops its cache where the index's header is not the one that it knows, when it begins to
+//! read (wal.c `walIndexReadHdr`, pager.c `pagerBeginReadTransaction`). What it finds in its cache
+//! no call tells of, so pages of earlier transactions count as read.
+
+use crate::index::{RawHeader, decode};
+use crate::mutation::{Mutation, broken};
+use dash_engine::page_set::PageSet;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Reads {
+    /// Read or written.
+    pub pages: PageSet,
+    /// The header that SQLite has begun to read with.
+    pub snapshot: Option<RawHeader>,
+    /// The checksum of the one that its cache goes by. `None`: it has changed unseen.
+    known: Option<u64>,
+    /// Bytes of a page.
+    size: u32,
+    /// SQLite writes on top of the header that was there.
+    is_current: bool,
+}
+
+/// Bytes of the smallest page.
+const LEAST: usize = 512;
+
+/// The checksum at a header's end: of another state it is another one.
+pub(crate) fn sum_of(header: &RawHeader) -> u64 {
+    header.last_chunk().map_or(0, |sum| u64::from_ne_bytes(*sum))
+}
+
+impl Reads {
+    /// SQLite has taken a reader's slot. Where the header is another one by now it gives the slot
+    /// up again, so this is its snapshot's.
+    pub fn begin(&mut self, header: RawHeader) {
+        let sum = sum_of(&header);
+        // A writer begins `-wal` anew, and takes another slot for that (wal.c `walRestartLog`).
+        let is_own = self.is_current && !broken(Mutation::RestartForgetsReads);
+        let drops = !is_own && self.known.is_some_and(|known| known != sum);
+        if drops && !broken(Mutation::CachedPagesKept) || broken(Mutation::CachedPagesForgotten) {
+            self.pages.clear();
+        }
+        (self.known, self.snapshot) = (Some(sum), Some(header));
+        self.size = decode(&header).map_or(0, |header| header.page_size);
+    }
+
+    /// SQLite gives WRITER up.
+    pub fn cease_to_write(&mut self, header: Option<&RawHeader>) {
+        if std::mem::take(&mut self.is_current)
+            && let Some(header) = header
+        {
+            self.go_by(header);
+        }
+    }
+
+    /// SQLite goes by this header.
+    pub fn go_by(&mut self, header: &RawHeader) {
+        self.known = Some(sum_of(header));
+    }
+
+    /// `len` bytes of the database's file were read: a page, or a part of the first one.
+    pub fn note(&mut self, offset: u64, len: usize) {
+        let size = if offset == 0 || len < LEAST { u64::MAX } else { len as u64 };
+        match offset.is_multiple_of(size) || offset < LEAST as u64 {
+            true => {
+                let page = offset / size + 1;
+                self.pages.insert(u32::try_from(page).unwrap_or(u32::MAX));
+            }
+            false => self.pages.insert_all(),
+        }
+    }
+
+    /// SQLite has WRITER, where the header is this one. By that one it goes from here on, if it
+    /// went by it before.
+    pub fn begin_to_write(&mut self, sum: Option<u64>) {
+        self.is_current = self.known.is_some() && self.known == sum;
+    }
+
+    /// Bytes of a page; 0: SQLite has not begun to read, or nothing is in `-wal`.
+    pub fn page_size(&self) -> u32 {
+        self.size
+    }
+
+    /// It has written without WRITE, as it may under `locking_mode=EXCLUSIVE`: its cache is of a
+    /// header that it has not asked for.
+    pub fn lose(&mut self) {
+        self.known = None;
+        self.pages.insert_all();
+    }
+}

@@ -1,0 +1,104 @@
+//! What SQLite is shown while it writes on a snapshot that others have committed behind
+//! ([`super::upgrade`]): how its numbers of frames become true ones.
+
+use crate::frames::{Checksum, FRAME_HEADER, FrameHeader, Salts, frame_offset};
+use crate::index::{End, Index, IndexHeader, RawHeader};
+use crate::mutation::{Mutation, broken};
+use dash_storage::Storage;
+
+/// See the module.
+pub(crate) struct View {
+    /// The last frame of the snapshot.
+    pub last: u32,
+    /// Bytes of a page.
+    pub page: u32,
+    /// The generation of the frames that were compared, and the last one of them.
+    pub salts: Salts,
+    pub upto: u32,
+    /// The first frame that the snapshot may not have.
+    pub after: u32,
+    /// The slot that is held, and the one that SQLite takes itself to have.
+    pub held: usize,
+    pub shown: Option<usize>,
+    /// Where frames of SQLite's have gone, by the first one of each transaction: its number for
+    /// SQLite, and the true one.
+    moved: Vec<(u32, u32)>,
+    pub writing: Writing,
+}
+
+/// The transaction in hand.
+#[derive(Default)]
+pub(crate) struct Writing {
+    /// The view's header when it began.
+    pub began: Option<RawHeader>,
+    /// A frame's header, by SQLite's number, which waits for its page.
+    pub header: Option<(u32, FrameHeader)>,
+    /// The checksum of the last frame that has come.
+    pub checksum: Checksum,
+    /// From this frame on, by SQLite's number, the checksums are of what was there before; 0: none
+    /// is.
+    pub stale: u32,
+    /// The pages of the frames, in their order.
+    pub pages: Vec<u32>,
+    /// The end of the commit.
+    pub end: Option<End>,
+}
+
+/// Why a transaction could not go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conflict {
+    /// Somebody has written this page, which it has read or written.
+    Page(u32),
+    /// The database has another size.
+    Size,
+    /// What was committed since can't be told.
+    Unknown,
+}
+
+impl View {
+    /// Of the snapshot that ends with frame `last`, where all before frame `after` is what it has.
+    /// `held`: the slot under which SQLite reads.
+    pub fn new(last: u32, after: u32, held: usize, now: &IndexHeader) -> Self {
+        Self {
+            last,
+            page: now.page_size,
+            salts: now.salts,
+            upto: now.mx_frame,
+            after,
+            held,
+            shown: Some(held),
+            moved: Vec::new(),
+            writing: Writing::default(),
+        }
+    }
+
+    /// A transaction begins, whose first frame SQLite gives the number `first`.
+    pub fn begin(&mut self, first: u32, began: Option<RawHeader>, now: &IndexHeader) {
+        (self.salts, self.upto) = (now.salts, now.mx_frame);
+        self.moved.retain(|(moved, _)| *moved < first);
+        self.moved.push((first, now.mx_frame + 1));
+        self.writing = Writing { began, checksum: now.frame_checksum, ..Writing::default() };
+    }
+
+    /// The true number of a frame that SQLite writes, or has written in this view, and the one of
+    /// its transaction's first.
+    pub fn true_numbers(&self, frame: u32) -> Option<(u32, u32)> {
+        let (first, at) = self.moved.iter().rfind(|(first, _)| *first <= frame)?;
+        Some((at.checked_add(frame - first)?, *at))
+    }
+
+    /// The frame that has what is now in `page`, where others have written it since the snapshot.
+    pub fn newest<S: Storage>(&self, index: &Index<S>, page: u32) -> Option<u32> {
+        match self.upto < self.after || broken(Mutation::SnapshotRead) {
+            true => None,
+            false => index.newest(page, self.after..=self.upto),
+        }
+    }
+
+    /// Where that is in `-wal`, for what SQLite reads of the database at `offset`.
+    pub fn newest_place<S: Storage>(&self, index: &Index<S>, offset: u64) -> Option<u64> {
+        let size = u64::from(self.page);
+        let frame = self.newest(index, u32::try_from(offset / size + 1).ok()?)?;
+        Some(frame_offset(frame, self.page) + FRAME_HEADER as u64 + offset % size)
+    }
+}
