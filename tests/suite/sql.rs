@@ -37,13 +37,25 @@ pub fn stat_of(db: &Connection, schema: &str, name: &str) -> i64 {
 
 /// A number that stands for the rows of a query, in their order.
 pub fn content(db: &Connection, query: &str) -> u64 {
-    let mut statement = db.prepare(query).unwrap_or_else(|error| panic!("{query}: {error}"));
+    gives(db, query).unwrap_or_else(|error| panic!("{query}: {error}"))
+}
+
+/// Such a number of any statement: of one without rows how many it has changed.
+pub fn gives(db: &Connection, sql: &str) -> rusqlite::Result<u64> {
+    let mut statement = db.prepare(sql)?;
     let columns = statement.column_count();
     let mut hash = DefaultHasher::new();
-    let mut rows = statement.query([]).expect("no parameters");
-    while let Some(row) = rows.next().unwrap_or_else(|error| panic!("{query}: {error}")) {
+    if columns == 0 {
+        let changes = || db.query_row("SELECT total_changes()", [], |row| row.get::<_, i64>(0));
+        let before = changes()?;
+        statement.execute([])?;
+        (changes()? - before).hash(&mut hash);
+        return Ok(hash.finish());
+    }
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
         for column in 0..columns {
-            match row.get_ref(column).expect("a column of the query") {
+            match row.get_ref(column)? {
                 ValueRef::Null => 0.hash(&mut hash),
                 ValueRef::Integer(number) => (1, number).hash(&mut hash),
                 ValueRef::Real(number) => (2, number.to_bits()).hash(&mut hash),
@@ -52,7 +64,7 @@ pub fn content(db: &Connection, query: &str) -> u64 {
             }
         }
     }
-    hash.finish()
+    Ok(hash.finish())
 }
 
 /// A database that nobody has open, as stock SQLite sees it: whole, unmarked, without a fence.

@@ -1,0 +1,283 @@
+//! Transactions of several connections in mode wal, statement by statement in turn: those that
+//! were committed are run again, one after the other, on a stock database in memory, and each
+//! statement gives what it gave. A failure names its seed; `DASH_SUITE_SEED=n` runs that one alone,
+//! and more histories than usual are run with `DASH_SUITE_HISTORIES=n`.
+
+mod suite;
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use dash_testing::random::Random;
+use rusqlite::{Connection, ErrorCode};
+use suite::sql::{content, gives, refused, run, stat};
+
+/// Histories that are run when nothing else is asked for, and the transactions of one.
+const HISTORIES: u64 = 8;
+const TRANSACTIONS: usize = 250;
+
+const TABLES: usize = 4;
+const ROWS: usize = 300;
+
+/// A transaction that was committed.
+struct Committed {
+    /// When: of one that only read, when it did so first.
+    at: usize,
+    ran: Vec<(String, u64)>,
+}
+
+/// A connection, and the transaction that it is in.
+struct Actor {
+    db: Connection,
+    plan: VecDeque<String>,
+    is_open: bool,
+    began: Option<usize>,
+    writes: bool,
+    ran: Vec<(String, u64)>,
+}
+
+fn statement(random: &mut Random) -> String {
+    let (table, a, b) = (random.below(TABLES), 1 + random.below(ROWS), 1 + random.below(ROWS));
+    let (other, size) = ((table + 1) % TABLES, random.below(90));
+    match random.below(16) {
+        0 => format!("SELECT sum(v), count(*) FROM t{table} WHERE id BETWEEN {a} AND {a} + 20"),
+        1 => format!(
+            "UPDATE t{table} SET v = v + (SELECT v FROM t{other} WHERE id = {b}) % 1000 WHERE id = {a}"
+        ),
+        2 => format!(
+            "UPDATE t{table} SET v = v - 1 WHERE id = {a} AND (SELECT sum(v) FROM t{table} WHERE id BETWEEN {a} AND {a} + 4) > 10"
+        ),
+        3 => format!(
+            "INSERT INTO t{table}(v, x) VALUES ((SELECT max(id) FROM t{other}), hex(zeroblob({size})))"
+        ),
+        4 => format!("DELETE FROM t{table} WHERE id = {a}"),
+        5 => format!("SELECT id FROM t{table} WHERE v = {}", random.below(1000)),
+        6 => format!("REPLACE INTO t{table} VALUES ({a}, {b}, hex(zeroblob({size} * {size})))"),
+        7 if random.below(8) == 0 => match random.below(3) {
+            0 => format!("CREATE TABLE IF NOT EXISTS z{table}(a, b)"),
+            1 => format!("DROP TABLE IF EXISTS z{table}"),
+            _ => format!("CREATE INDEX IF NOT EXISTS j{table} ON t{table}(x)"),
+        },
+        7 => "SELECT count(*) FROM sqlite_master".to_owned(),
+        8 => format!("SELECT count(*), max(id), min(v) FROM t{table}"),
+        9 => format!("DELETE FROM t{table} WHERE length(x) > 1000"),
+        10 => format!("SELECT v FROM t{table} WHERE id = {a}"),
+        _ => format!("UPDATE t{table} SET v = v + 1 WHERE id = {a}"),
+    }
+}
+
+/// What a transaction is to run; the first one is its beginning, unless it is one statement alone.
+fn plan(random: &mut Random) -> VecDeque<String> {
+    let mut plan: VecDeque<_> = (0..1 + random.below(6)).map(|_| statement(random)).collect();
+    if plan.len() > 1 || random.below(2) == 0 {
+        if plan.len() > 2 && random.below(3) == 0 {
+            let end = random.one_of(&["ROLLBACK TO s", "ROLLBACK TO s", "RELEASE s"]);
+            let at = random.below(plan.len() - 1);
+            plan.insert(at, "SAVEPOINT s".to_owned());
+            plan.insert(at + 1 + random.below(plan.len() - at), end.to_owned());
+        }
+        plan.push_front(random.one_of(&["BEGIN", "BEGIN", "BEGIN", "BEGIN IMMEDIATE"]).to_owned());
+        plan.push_back("COMMIT".to_owned());
+    }
+    plan
+}
+
+impl Actor {
+    fn open(path: &Path, random: &mut Random) -> Self {
+        let db = suite::open_dash(path.as_os_str(), "").expect("opens");
+        db.busy_timeout(Duration::ZERO).expect("sets");
+        let (cache, every) = (random.one_of(&["3", "8", "200"]), random.one_of(&["30", "1000"]));
+        let level = random.one_of(&["OFF", "NORMAL", "FULL"]);
+        let mapped = random.one_of(&["0", "0", "10000000"]);
+        run(&db, &format!("PRAGMA cache_size = {cache}; PRAGMA wal_autocheckpoint = {every}"));
+        run(&db, &format!("PRAGMA synchronous = {level}; PRAGMA mmap_size = {mapped}"));
+        let (plan, ran) = (VecDeque::new(), Vec::new());
+        Self { db, plan, is_open: false, began: None, writes: false, ran }
+    }
+
+    /// The next statement of its transaction, which is a new one if there is none; the transaction
+    /// that was committed with it.
+    fn step(&mut self, now: usize, random: &mut Random) -> Option<Committed> {
+        if self.plan.is_empty() {
+            self.plan = plan(random);
+        }
+        let sql = self.plan.pop_front()?;
+        let gave = match gives(&self.db, &sql) {
+            Ok(gave) => gave,
+            Err(error) => {
+                let code = error.sqlite_error_code();
+                assert_eq!(code, Some(ErrorCode::DatabaseBusy), "{sql}: {error}");
+                assert_ne!(sql, "COMMIT", "is granted to one that has written");
+                if !self.db.is_autocommit() {
+                    run(&self.db, "ROLLBACK");
+                }
+                (self.plan, self.is_open, self.began) = (VecDeque::new(), false, None);
+                (self.writes, self.ran) = (false, Vec::new());
+                return None;
+            }
+        };
+        if sql.starts_with("BEGIN") {
+            (self.is_open, self.writes) = (true, sql.ends_with("IMMEDIATE"));
+        } else if sql == "COMMIT" {
+            self.is_open = false;
+        } else {
+            self.writes |= !sql.starts_with("SELECT") && !sql.ends_with(" s");
+            self.began = self.began.or((!sql.ends_with(" s")).then_some(now));
+            self.ran.push((sql, gave));
+        }
+        if self.is_open {
+            return None;
+        }
+        let (writes, began) = (std::mem::take(&mut self.writes), self.began.take());
+        let at = began.filter(|_| !writes).unwrap_or(now);
+        Some(Committed { at, ran: std::mem::take(&mut self.ran) })
+    }
+}
+
+fn made(db: &Connection) {
+    for table in 0..TABLES {
+        run(
+            db,
+            &format!(
+                "CREATE TABLE t{table}(id INTEGER PRIMARY KEY, v INTEGER, x TEXT); CREATE INDEX i{table} ON t{table}(v); \
+                 WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < {ROWS}) \
+                 INSERT INTO t{table} SELECT n, n * 7919 % 1000, hex(zeroblob(40)) FROM c"
+            ),
+        );
+    }
+}
+
+/// How many transactions went on to write though others had committed since they began.
+fn history(seed: u64, path: &Path) -> i64 {
+    let mut random = Random(seed);
+    let model = Connection::open_in_memory().expect("opens");
+    let db = suite::open_dash(path.as_os_str(), "").expect("opens");
+    run(&db, &format!("PRAGMA page_size = {}", random.one_of(&["512", "4096", "4096", "65536"])));
+    run(&db, "PRAGMA journal_mode = WAL");
+    made(&db);
+    made(&model);
+    let count = 2 + random.below(4);
+    let mut actors: Vec<_> = (0..count).map(|_| Actor::open(path, &mut random)).collect();
+    let (mut history, mut upgrades) = (Vec::new(), 0);
+    let mut steps = 0..;
+    while history.len() < TRANSACTIONS {
+        let now = steps.next().unwrap_or_default();
+        let which = random.below(actors.len());
+        let actor = &mut actors[which];
+        if !actor.is_open && actor.plan.is_empty() && random.below(60) == 0 {
+            let how = random.one_of(&["PASSIVE", "FULL", "RESTART", "TRUNCATE"]);
+            drop(gives(&actor.db, &format!("PRAGMA wal_checkpoint({how})")));
+            if random.below(3) == 0 {
+                upgrades += stat(&actor.db, "upgrades");
+                actors[which] = Actor::open(path, &mut random);
+            }
+        } else {
+            history.extend(actor.step(now, &mut random));
+        }
+    }
+    upgrades += actors.iter().map(|actor| stat(&actor.db, "upgrades")).sum::<i64>();
+    drop((actors, db));
+    history.sort_by_key(|transaction| transaction.at);
+    for (number, transaction) in history.iter().enumerate() {
+        run(&model, "BEGIN");
+        for (sql, gave) in &transaction.ran {
+            assert_eq!(gives(&model, sql), Ok(*gave), "seed {seed}, transaction {number}: {sql}");
+        }
+        run(&model, "COMMIT");
+    }
+    let found = suite::stock(path);
+    suite::check(&found);
+    for table in 0..TABLES {
+        let all = format!("SELECT * FROM t{table} ORDER BY id");
+        assert_eq!(content(&found, &all), content(&model, &all), "seed {seed}");
+    }
+    upgrades
+}
+
+#[test]
+fn whatever_they_do_meanwhile() {
+    let number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    let seeds = match number("DASH_SUITE_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("DASH_SUITE_HISTORIES").unwrap_or(HISTORIES),
+    };
+    let mut upgrades = 0;
+    for seed in seeds.clone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        upgrades += history(seed, &folder.path().join("app.db"));
+    }
+    println!("{upgrades} upgrades in {seeds:?}");
+    assert!(upgrades > 0, "none went on to write on an old snapshot");
+}
+
+/// One that has read waits for a writer, as long as its `busy_timeout` says, and goes on.
+#[test]
+fn and_wait_for_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let open = || suite::open_dash(path.as_os_str(), "&journal_mode=wal").unwrap();
+    let (writer, db) = (open(), open());
+    made(&writer);
+    db.busy_timeout(Duration::from_secs(60)).unwrap();
+    run(&db, "BEGIN; SELECT v FROM t0 WHERE id = 1");
+    run(&writer, "BEGIN IMMEDIATE; UPDATE t1 SET v = v + 1 WHERE id = 1");
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            run(&writer, "COMMIT");
+        });
+        run(&db, "UPDATE t0 SET v = v + 1 WHERE id = 1; COMMIT");
+    });
+    assert_eq!(stat(&db, "upgrades"), 1);
+    // In one thread nobody else can go on: not for longer than it says.
+    let other = open();
+    run(&other, "BEGIN IMMEDIATE");
+    db.busy_timeout(Duration::from_millis(20)).unwrap();
+    run(&db, "BEGIN; SELECT v FROM t0 WHERE id = 1");
+    let begun = Instant::now();
+    assert_eq!(refused(&db, "UPDATE t0 SET v = v + 1 WHERE id = 1").0, 5);
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+/// What others have read and counted is not counted twice.
+#[test]
+fn and_lose_no_count() {
+    const THREADS: i64 = 4;
+    const TIMES: i64 = 60;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let open = || suite::open_dash(path.as_os_str(), "&journal_mode=wal").unwrap();
+    let db = open();
+    made(&db);
+    let before: i64 = suite::one(&db, "SELECT sum(v) FROM t0");
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            scope.spawn(move || {
+                let db = open();
+                db.busy_timeout(Duration::from_secs(60)).unwrap();
+                let mut random = Random(thread as u64);
+                let mut done = 0;
+                while done < TIMES {
+                    let row = 1 + random.below(ROWS);
+                    run(&db, "BEGIN");
+                    let v: i64 = suite::one(&db, &format!("SELECT v FROM t0 WHERE id = {row}"));
+                    let write = format!("UPDATE t0 SET v = {v} + 1 WHERE id = {row}");
+                    match gives(&db, &write) {
+                        Ok(_) => {
+                            run(&db, "COMMIT");
+                            done += 1;
+                        }
+                        Err(error) => {
+                            let code = error.sqlite_error().map(|error| error.extended_code);
+                            assert_eq!(code, Some(517), "{error}");
+                            run(&db, "ROLLBACK");
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let after: i64 = suite::one(&db, "SELECT sum(v) FROM t0");
+    assert_eq!(after - before, THREADS * TIMES);
+}
