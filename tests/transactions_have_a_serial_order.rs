@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use dash_testing::names::beside;
 use dash_testing::random::Random;
 use rusqlite::{Connection, ErrorCode};
 use suite::sql::{content, gives, refused, run, stat};
@@ -148,6 +149,18 @@ fn made(db: &Connection) {
     }
 }
 
+/// What stock SQLite makes of the database and `-wal` alone, as after a kill, is what they have.
+fn recovers(path: &Path, db: &Connection, context: &str) {
+    let copy = path.with_extension("copy");
+    std::fs::copy(path, &copy).expect("copies");
+    std::fs::copy(beside(path, "-wal"), beside(&copy, "-wal")).expect("copies");
+    let stock = suite::stock(&copy);
+    for table in 0..TABLES {
+        let all = format!("SELECT * FROM t{table} ORDER BY id");
+        assert_eq!(content(&stock, &all), content(db, &all), "{context}");
+    }
+}
+
 /// How many transactions went on to write though others had committed since they began.
 fn history(seed: u64, path: &Path) -> i64 {
     let mut random = Random(seed);
@@ -173,7 +186,12 @@ fn history(seed: u64, path: &Path) -> i64 {
                 actors[which] = Actor::open(path, &mut random);
             }
         } else {
-            history.extend(actor.step(now, &mut random));
+            let committed = actor.step(now, &mut random);
+            let is_time = committed.is_some() && history.len() % 10 == 0;
+            history.extend(committed);
+            if is_time {
+                recovers(path, &db, &format!("seed {seed}, transaction {}", history.len()));
+            }
         }
     }
     upgrades += actors.iter().map(|actor| stat(&actor.db, "upgrades")).sum::<i64>();

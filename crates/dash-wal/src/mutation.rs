@@ -150,6 +150,7 @@ dash_engine::mutations! {
     RestartForgetsReads = "what a connection has read counts no more once it begins -wal anew",
     ReadsUnseen = "a transaction goes on to write though others have written what it has read",
     SnapshotRead = "one that goes on reads what it has not read yet as it was before",
+    RolledBackSummed = "a moved frame goes on from the checksum of one that was rolled back",
     ViewedUnsummed = "frames that were written twice keep the checksums of their first contents",
     GoesOnPoisoned = "the engine goes on after both flushes failed",
 }

@@ -45,6 +45,12 @@ fn agree(tale: &Tale, db: &Db, other: &Db) {
     }
     tale.survives_all();
     tale.survives(&tale.machine.killed()).unwrap();
+    // In NORMAL only `-wal` has it.
+    let after = tale.after(tale.machine.killed());
+    let found = after.open();
+    for row in 1..=ROWS {
+        assert_eq!(read(&found, row), read(db, row), "row {row} after a kill");
+    }
 }
 
 #[test]
@@ -83,6 +89,7 @@ pub(crate) fn where_others_wrote_elsewhere() {
 pub(crate) fn with_frames_that_are_written_again() {
     let (tale, db, other) = two();
     db.ok("PRAGMA cache_size=2");
+    db.synchronous("NORMAL");
     begun(&db, &other, 1);
     write(&other, 20).unwrap();
     write(&db, 1).unwrap();
@@ -92,6 +99,34 @@ pub(crate) fn with_frames_that_are_written_again() {
     agree(&tale, &db, &other);
     other.put();
     agree(&tale, &db, &other);
+}
+
+/// Frames of a savepoint that was rolled back are written over: from the first one, or from one in
+/// between, also where they were written again.
+#[test]
+pub(crate) fn with_frames_that_are_written_over() {
+    for spilt in ["", "UPDATE own SET v = 3 WHERE x < 20"] {
+        for again in ["", "UPDATE own SET v = 8 WHERE x > 20"] {
+            let (tale, db, other) = two();
+            db.ok("PRAGMA cache_size=1");
+            db.synchronous("NORMAL");
+            begun(&db, &other, 1);
+            write(&other, ROWS - 1).unwrap();
+            db.ok("UPDATE own SET v = 1001 WHERE x = 1");
+            db.ok(spilt);
+            let before = tale.writes("-wal");
+            db.ok(&format!(
+                "SAVEPOINT s; UPDATE own SET v = 7 WHERE x % 2 = 0 AND x > 10; {again}"
+            ));
+            assert!(tale.writes("-wal") > before, "nothing was spilled");
+            db.ok("ROLLBACK TO s; RELEASE s");
+            write(&db, 4).unwrap();
+            db.put_in_it();
+            agree(&tale, &db, &other);
+            other.put();
+            agree(&tale, &db, &other);
+        }
+    }
 }
 
 /// What is rolled back leaves nothing, and the connection goes on.

@@ -322,6 +322,7 @@ const TOLD: &[Told] = &[
     (Mutation::RestartForgetsReads, &[upgraded::nor_what_it_had_before_it_began_wal_anew]),
     (Mutation::ReadsUnseen, &[upgraded::but_not_where_they_wrote_what_it_has_read]),
     (Mutation::SnapshotRead, &[upgraded::where_others_wrote_elsewhere]),
+    (Mutation::RolledBackSummed, &[upgraded::with_frames_that_are_written_over]),
     (Mutation::ViewedUnsummed, &[upgraded::with_frames_that_are_written_again]),
     (Mutation::GoesOnPoisoned, &[failed::or_nothing_is_written_any_more]),
 ];

@@ -4,6 +4,7 @@
 use crate::frames::{Checksum, FRAME_HEADER, FrameHeader, Salts, frame_offset};
 use crate::index::{End, Index, IndexHeader, RawHeader};
 use crate::mutation::{Mutation, broken};
+use dash_engine::error::{Error, Result};
 use dash_storage::Storage;
 
 /// See the module.
@@ -33,13 +34,13 @@ pub(crate) struct Writing {
     pub began: Option<RawHeader>,
     /// A frame's header, by SQLite's number, which waits for its page.
     pub header: Option<(u32, FrameHeader)>,
-    /// The checksum of the last frame that has come.
-    pub checksum: Checksum,
+    /// The checksum of the frame before the first one.
+    before: Checksum,
     /// From this frame on, by SQLite's number, the checksums are of what was there before; 0: none
     /// is.
     pub stale: u32,
-    /// The pages of the frames, in their order.
-    pub pages: Vec<u32>,
+    /// The page and the checksum of each frame, in their order.
+    frames: Vec<(u32, Checksum)>,
     /// The end of the commit.
     pub end: Option<End>,
 }
@@ -77,7 +78,7 @@ impl View {
         (self.salts, self.upto) = (now.salts, now.mx_frame);
         self.moved.retain(|(moved, _)| *moved < first);
         self.moved.push((first, now.mx_frame + 1));
-        self.writing = Writing { began, checksum: now.frame_checksum, ..Writing::default() };
+        self.writing = Writing { began, before: now.frame_checksum, ..Writing::default() };
     }
 
     /// The true number of a frame that SQLite writes, or has written in this view, and the one of
@@ -100,5 +101,36 @@ impl View {
         let size = u64::from(self.page);
         let frame = self.newest(index, u32::try_from(offset / size + 1).ok()?)?;
         Some(frame_offset(frame, self.page) + FRAME_HEADER as u64 + offset % size)
+    }
+}
+
+impl Writing {
+    /// Frame `at`, from 0, is about to come, with SQLite's number `number`; the checksum that it
+    /// continues. Frames from there on were rolled back to a savepoint.
+    pub fn before(&mut self, at: usize, number: u32) -> Checksum {
+        if broken(Mutation::RolledBackSummed) {
+            return self.frames.last().map_or(self.before, |(_, checksum)| *checksum);
+        }
+        self.frames.truncate(at);
+        if self.stale >= number {
+            self.stale = 0;
+        }
+        self.frames.last().map_or(self.before, |(_, checksum)| *checksum)
+    }
+
+    /// It has come.
+    ///
+    /// # Errors
+    ///
+    /// `OutOfMemory`.
+    pub fn push(&mut self, page: u32, checksum: Checksum) -> Result<()> {
+        self.frames.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+        self.frames.push((page, checksum));
+        Ok(())
+    }
+
+    /// The pages of the frames, in their order.
+    pub fn pages(&self) -> impl ExactSizeIterator<Item = u32> {
+        self.frames.iter().map(|(page, _)| *page)
     }
 }

@@ -93,10 +93,12 @@ impl<S: Storage> Connection<S> {
 
     /// Writes a frame to its true place.
     fn move_frame(&mut self, number: u32, header: &FrameHeader, page: &[u8]) -> Result<()> {
-        let Some(view) = &self.view else { return Ok(()) };
+        let Some(view) = &mut self.view else { return Ok(()) };
         let (frame, first) = view.true_numbers(number).ok_or(Error::BusySnapshot)?;
         let (salts, offset) = (view.salts, frame_offset(frame, view.page));
-        let (stale, mut before) = (view.writing.stale, view.writing.checksum);
+        let at = usize::try_from(frame - first).map_err(|_| Error::OutOfMemory)?;
+        let mut before = view.writing.before(at, number);
+        let stale = view.writing.stale;
         if header.is_commit() && stale != 0 && !broken(Mutation::ViewedUnsummed) {
             let (from, _) = view.true_numbers(stale).ok_or(Error::BusySnapshot)?;
             before = self.wal.sum_up_from(from, frame - 1, &self.files)?;
@@ -107,7 +109,10 @@ impl<S: Storage> Connection<S> {
         let wal = wal.filter(|wal| wal.salts == salts);
         let wal = wal.ok_or_else(|| self.files.strange("it has another header than the index"))?;
         let bytes = FrameHeader::behind(&wal, before, (header.page, header.commit), page);
-        self.note_moved(frame - first, header, &bytes)?;
+        let checksum = FrameHeader::decode(&bytes).checksum;
+        if let Some(view) = &mut self.view {
+            view.writing.push(header.page, checksum)?;
+        }
         if header.is_commit() {
             let index = self.index.open.as_mut().ok_or(Error::BusySnapshot)?;
             index.reach(first..=frame)?;
@@ -119,26 +124,8 @@ impl<S: Storage> Connection<S> {
         self.write_wal_file(&bytes, offset)?;
         self.write_wal_file(page, offset + FRAME_HEADER as u64)?;
         if let (true, Some(view)) = (header.is_commit(), &mut self.view) {
-            let checksum = view.writing.checksum;
             view.writing.end = Some(End { frame, checksum, pages: header.commit });
         }
-        Ok(())
-    }
-
-    /// Frame `at` of the transaction, from 0, has come.
-    fn note_moved(
-        &mut self,
-        at: u32,
-        header: &FrameHeader,
-        bytes: &[u8; FRAME_HEADER],
-    ) -> Result<()> {
-        let Some(view) = &mut self.view else { return Ok(()) };
-        let pages = &mut view.writing.pages;
-        // What was rolled back to a savepoint is written over.
-        pages.truncate(usize::try_from(at).map_err(|_| Error::OutOfMemory)?);
-        pages.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-        pages.push(header.page);
-        view.writing.checksum = FrameHeader::decode(bytes).checksum;
         Ok(())
     }
 
@@ -153,9 +140,9 @@ impl<S: Storage> Connection<S> {
         let writing = std::mem::take(&mut view.writing);
         let is_committed = index.viewed_header() != writing.began;
         let Some(end) = writing.end.filter(|_| is_committed) else { return };
-        let count = u32::try_from(writing.pages.len()).unwrap_or(u32::MAX);
+        let count = u32::try_from(writing.pages().len()).unwrap_or(u32::MAX);
         let frames: RangeInclusive<u32> = end.frame + 1 - count.min(end.frame)..=end.frame;
-        let added = frames.zip(&writing.pages).all(|(frame, page)| index.append(frame, *page));
+        let added = frames.zip(writing.pages()).all(|(frame, page)| index.append(frame, page));
         match added {
             true => index.show(end),
             // A table that is none of SQLite's: it is made anew, with these frames.
