@@ -80,7 +80,7 @@ const STOCK: Range<u64> = BASE..BASE + 3;
 const ATTACHED: Range<u64> = BASE - 1..BASE;
 
 /// UNIX_SHM_DMS.
-const DEAD_MAN_SWITCH: Range<u64> = 128..129;
+pub(crate) const DEAD_MAN_SWITCH: Range<u64> = 128..129;
 
 /// How often opening is tried while somebody else makes, empties or removes the index.
 const ATTEMPTS: usize = 50;

@@ -46,7 +46,7 @@ pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> 
     let log = report.elsewhere.clone().unwrap_or_else(|| sidecar(file, "-dashlog"));
     let chain = report.log.as_ref().and_then(|log| log.as_ref().ok()?.chain);
     Ok(match (refusal, keep) {
-        (Refusal::Newer | Refusal::DatabaseMissing | Refusal::Linked, _) => {
+        (Refusal::Newer | Refusal::DatabaseMissing | Refusal::Linked | Refusal::Others, _) => {
             Reply::Tell(message.clone())
         }
         (Refusal::WalRemoved, LOG) if chain.is_some_and(|chain| chain.carried > 0) => {
@@ -121,6 +121,7 @@ fn undecided(file: &Path, refusal: Refusal, message: &str) -> String {
         Refusal::Newer
         | Refusal::DatabaseMissing
         | Refusal::Linked
+        | Refusal::Others
         | Refusal::LogMissing
         | Refusal::LogWiped
         | Refusal::WalRemoved

@@ -43,6 +43,7 @@ mod a_transaction_that_has_read_goes_on_to_write;
 mod a_wal_in_memory_is_one_processs;
 mod a_wal_that_lost_its_blocks_is_missed;
 mod a_writer_that_dies_leaves_no_frame_without_checksum;
+mod all_have_the_same_files_or_are_refused;
 mod before_the_first_record_all_names_are_durable;
 mod entering_and_leaving_the_mode_loses_nothing;
 mod older_headers_are_told_from_newer_ones;
@@ -88,6 +89,7 @@ use a_transaction_that_has_read_goes_on_to_write as upgraded;
 use a_wal_in_memory_is_one_processs as alone;
 use a_wal_that_lost_its_blocks_is_missed as blocks;
 use a_writer_that_dies_leaves_no_frame_without_checksum as unsummed;
+use all_have_the_same_files_or_are_refused as same;
 use before_the_first_record_all_names_are_durable as names;
 use statements_carry_commits as carry;
 use stock_sqlite_checkpoints_where_it_may as checkpointed;
@@ -263,6 +265,13 @@ const TOLD: &[Told] = &[
         Mutation::HalfMadeTaken,
         &[made::also_where_its_maker_was_killed, lost::nor_where_its_maker_was_killed],
     ),
+    (
+        Mutation::ReplacedIndexJoined,
+        &[same::where_shm_was_replaced, same::nor_does_one_that_leaves_end_their_session],
+    ),
+    (Mutation::OtherFilesOverlooked, &[same::nor_beside_a_stock_survivor_that_has_the_former_one]),
+    (Mutation::ReplacedWalJoined, &[same::where_wal_was_replaced]),
+    (Mutation::ReplacedWalWritten, &[same::where_wal_was_replaced]),
     (
         Mutation::JoinsWithoutLog,
         &[lost::by_who_comes_while_others_use_it, elsewhere::not_where_only_others_find_it],

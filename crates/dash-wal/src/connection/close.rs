@@ -128,9 +128,11 @@ impl<S: Storage> Connection<S> {
             let unlocked = self.files.shared.file.unlock(ALIVE).during(Operation::Lock, &name);
             return rested.and(unlocked);
         }
-        if self.files.shared.is(Word::Session) && self.has_moved()? && !broken(Mutation::MovedEnded)
+        if self.files.shared.is(Word::Session)
+            && (self.files.is_wal_replaced() || self.has_moved()?)
+            && !broken(Mutation::MovedEnded)
         {
-            // What a kill would leave: who opens what has the name now is told (WAL-49).
+            // What a kill would leave: who opens what has the name now is told (WAL-49, WAL-55).
             return Ok(());
         }
         // Only a clean state goes without its mark of being open.
@@ -151,7 +153,7 @@ impl<S: Storage> Connection<S> {
     /// Those who stay may have read nothing yet, and hold nothing that keeps stock SQLite from what
     /// the log speaks of: then the session ends (WAL-17). OPEN is held, so none of them closes.
     fn rest_for_those_who_stay(&mut self) -> Result<()> {
-        if self.is_at_rest() || broken(Mutation::LeftToUnread) {
+        if self.is_at_rest() || self.files.is_wal_replaced() || broken(Mutation::LeftToUnread) {
             return Ok(());
         }
         let mut index = match self.files.attach_index() {
@@ -160,7 +162,11 @@ impl<S: Storage> Connection<S> {
             Ok((_, false)) | Err(Error::Busy) => return Ok(()),
             Err(error) => return Err(error),
         };
-        let rested = self.rest();
+        // They may have one that lost its name.
+        let rested = match self.files.are_files_used()? {
+            true => Ok(()),
+            false => self.rest().and_then(|()| self.files.leave_files()),
+        };
         index.readmit()?;
         index.unmap(&*self.files.directory, &self.files.shared.file, false)?;
         rested

@@ -24,6 +24,7 @@
 //! | `generation` | a new header of `-wal` |
 //! | `committed` | the database as of the newest commit |
 //! | `rest` | the end of a session while the database is open |
+//! | `same_files` | whether all have the same `-shm` and `-wal` |
 //! | `watch` | who does what, for whoever looks |
 
 mod append;
@@ -42,6 +43,7 @@ mod index;
 pub(crate) mod open;
 mod reads;
 pub(crate) mod rest;
+pub(crate) mod same_files;
 mod shm;
 pub(crate) mod state;
 mod statements;

@@ -4,6 +4,7 @@ use crate::connection::checkpoint::Checkpoint;
 use crate::connection::files::Files;
 use crate::connection::index::WalIndex;
 use crate::connection::reads::Reads;
+use crate::connection::same_files::replaced_database;
 use crate::connection::state::{Connection, Counters, Settings};
 use crate::connection::transaction::Transaction;
 use crate::connection::wal::Wal;
@@ -288,10 +289,7 @@ impl<S: Storage> Files<S> {
         let (id, c) = (self.database.file().id(), &self.shared);
         match (c.get(Word::Device), c.get(Word::Inode)) == (id.device, id.inode) {
             true => Ok(()),
-            false => Err(Error::CantOpen(format!(
-                "{} was replaced while other connections have the former one open: close them first",
-                self.names.shown()
-            ))),
+            false => Err(replaced_database(&self.names, &self.others())),
         }
     }
 }

@@ -42,7 +42,8 @@ const SLOTS: Range<usize> = index::WRITE..index::CKPT + 1;
 pub enum Rest {
     /// The database is as a closed one but for the locks of the living.
     AtRest,
-    /// Its name stands for another file now, whose log this would seem to be (WAL-49).
+    /// Its name stands for another file now, whose log this would seem to be (WAL-49); or that of
+    /// `-wal` does (WAL-55).
     Moved,
     /// Somebody is at work, or has committed meanwhile; or this connection can't see the wal-index.
     NotNow,
@@ -157,7 +158,7 @@ impl<S: Storage> Connection<S> {
         if self.is_in_commit() {
             return Ok(Rest::NotNow);
         }
-        if self.has_moved()? && !broken(Mutation::MovedEnded) {
+        if (self.has_moved()? || self.has_wal_moved()?) && !broken(Mutation::MovedEnded) {
             return Ok(Rest::Moved);
         }
         let Some(newest) = self.newest()? else { return Ok(Rest::NotNow) };

@@ -85,20 +85,30 @@ impl<S: Storage> Connection<S> {
         }
         if self.index.open.is_none() {
             let (mut opened, is_first) = self.files.attach_index()?;
-            if is_first {
-                if !opened.is_as_left() {
-                    opened.map_region(0, false)?;
-                }
-                if self.look_again(opened.header())? {
-                    opened.void()?;
-                }
-                opened.settle()?;
-                self.wal.sum_up_as_found(&opened, &self.files)?;
-                opened.readmit()?;
+            let joined = self.files.join_files(&opened, self.wal.id());
+            self.wal.is_refused = matches!(&joined, Err(error) if !matches!(error, Error::Busy));
+            joined?;
+            let entered = if is_first { self.enter_index(&mut opened) } else { Ok(()) };
+            if entered.is_err() {
+                self.files.leave_files()?;
             }
+            entered?;
             self.index.open = Some(opened);
         }
         self.index.open.as_mut().ok_or(Error::Busy)
+    }
+
+    /// Nobody else has the index that was opened.
+    fn enter_index(&mut self, opened: &mut Index<S>) -> Result<()> {
+        if !opened.is_as_left() {
+            opened.map_region(0, false)?;
+        }
+        if self.look_again(opened.header())? {
+            opened.void()?;
+        }
+        opened.settle()?;
+        self.wal.sum_up_as_found(opened, &self.files)?;
+        opened.readmit()
     }
 
     /// Goes on with the index of `old`, which came over `fork()` and is dead: SQLite keeps what it
@@ -238,7 +248,8 @@ impl<S: Storage> Connection<S> {
 
     /// WRITER was taken: what a dead writer has left undone is done first, or it is given up.
     fn enter_writer(&mut self, slots: &Range<usize>) -> Result<()> {
-        let looked = self.look_at_strangers();
+        let looked = self.files.check_written_wal(self.wal.id());
+        let looked = looked.and_then(|()| self.look_at_strangers());
         let looked = looked.and_then(|()| match self.files.shared.is(Word::Unsummed) {
             true => self.sum_up_for_the_dead(),
             false => Ok(()),
@@ -369,6 +380,10 @@ impl<S: Storage> Connection<S> {
         };
         match self.index.open.take() {
             Some(index) => {
+                if index.id().is_some() {
+                    // First: who comes next may make another `-shm`.
+                    self.files.leave_files()?;
+                }
                 let unmapped = index.unmap(&*self.files.directory, &self.files.shared.file, delete);
                 summed.and(unmapped).and(self.wal.detach_memory(delete, &self.files))
             }

@@ -21,7 +21,7 @@ use crate::shared::coordination::Word;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::open::{ATTEMPTS, is_named_so, is_surely_named_so, open_if_there, replaced};
 use dash_log::session::Batch;
-use dash_storage::{OpenMode, Storage};
+use dash_storage::{File, FileId, OpenMode, Storage};
 use std::sync::Arc;
 
 /// Bytes of frames kept at the most. Larger transactions are read back.
@@ -58,6 +58,11 @@ impl<S: Storage> Default for Wal<S> {
 }
 
 impl<S: Storage> Wal<S> {
+    /// Which file it is, if SQLite has it open.
+    pub fn id(&self) -> Option<FileId> {
+        self.open.as_ref().map(|wal| wal.file().id())
+    }
+
     /// The file.
     pub fn file(&self, files: &Files<S>) -> Result<&WalFile<S::File>> {
         let is_not_open = || Error::CantOpen(format!("{} is not open", files.names.shown_wal()));

@@ -14,7 +14,7 @@ use dash_engine::beside::{open_made, open_or_make};
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::locks::LockLevel;
 use dash_log::session::with_log_waiting;
-use dash_storage::{Directory, Storage};
+use dash_storage::{Directory, File, Storage};
 use std::sync::Arc;
 
 impl<S: Storage> Connection<S> {
@@ -31,14 +31,22 @@ impl<S: Storage> Connection<S> {
         // The last user who deletes it says that first, and may be killed in between.
         let is_of_session = c.is(Word::Session) && !c.is(Word::HeadVoid);
         let wal = match is_of_session && self.wal.memory.is_none() {
-            true => open_made(storage, directory, named, database),
-            false => open_or_make(storage, directory, named, database).map(|(wal, _)| Some(wal)),
+            true => open_made(storage, directory, named, database).map(|wal| Some((wal?, false))),
+            false => open_or_make(storage, directory, named, database).map(Some),
         };
-        let Some(wal) = wal.map_err(|error| self.files.explained(error))? else {
+        let Some((wal, is_made)) = wal.map_err(|error| self.files.explained(error))? else {
             // An empty one would say that there is nothing which the log's commits belong to.
             self.wal.is_refused = true;
             return Err(self.files.lost_wal());
         };
+        if self.index.open.is_none()
+            && let Err(refused) = self.files.check_joined_wal(wal.id())
+        {
+            if is_made {
+                drop(directory.unlink(&names.wal));
+            }
+            return Err(refused);
+        }
         // A stock reader must not take a name fence for a hot journal, nor a stock writer begin
         // (WAL-17).
         self.files.database.hold_reserved()?;

@@ -4,7 +4,7 @@
 use super::{DEAD_MAN_SWITCH, Index};
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::locks::share;
-use dash_storage::{Directory, File, LockKind, Storage};
+use dash_storage::{Directory, File, FileId, LockKind, Storage};
 use std::ffi::OsStr;
 
 /// Whether the name stands for the file. Whoever removes it holds the switch exclusively: a file
@@ -58,6 +58,11 @@ pub(super) fn attach<S: Storage>(
 }
 
 impl<S: Storage> Index<S> {
+    /// Which file it is in; `None`: it is in memory.
+    pub(crate) fn id(&self) -> Option<FileId> {
+        self.file().map(File::id)
+    }
+
     /// Whether nobody else has it: see [`Self::open`].
     pub(crate) fn is_as_left(&self) -> bool {
         self.is_as_left

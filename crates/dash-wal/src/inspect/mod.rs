@@ -4,6 +4,7 @@
 //! What is said of a database that somebody has open is a moment's view.
 
 mod held;
+mod others;
 mod report;
 
 use crate::annotation::carried_in;
@@ -12,6 +13,7 @@ use crate::frames::{Prefix, WalHeader, walk};
 use crate::index::FoundIndex;
 use crate::logged::{Frames, Logged};
 use crate::names::Names;
+use crate::recovery::anew::survivor;
 use crate::recovery::look::{Log, Look};
 use crate::recovery::orphaned::orphaned;
 use crate::recovery::rows::{Boot, Situation, decide, explain};
@@ -28,6 +30,7 @@ use dash_log::scan::Condition;
 use dash_log::session::Place;
 use dash_storage::{File, OpenMode, Storage};
 use held::locks_in;
+use others::Standing;
 pub use report::*;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -56,6 +59,10 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let beside = left.as_ref().map(|left| left.beside).unwrap_or_default();
     let in_memory = left.as_ref().and_then(|left| left.in_memory_of).map(in_memory_seen);
     let stock = left.as_ref().filter(|left| left.is_ours && open).map(|left| left.stock);
+    let shared = others::reader(&locks).filter(|_| !open);
+    let [database, pages] = [db.as_deref(), wal.as_ref()].map(|file| file.map(File::id));
+    let standing = Standing { names: &names, database, index: shm.as_ref(), wal: pages };
+    let beside_others = standing.refusal(coordination.as_ref().zip(left.as_ref()), open, shared)?;
     let coordination =
         coordination.as_ref().zip(left).map(|(file, left)| coordination_seen(file, &left));
     let same_cache = coordination.is_some_and(|seen| seen.is_ours && seen.same_cache);
@@ -73,22 +80,19 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
         wal: wal_file,
         beside,
         index: FoundIndex::find::<S>(&directory, &names).unwrap_or_default().filter(|_| same_cache),
+        reader: shared,
     };
     let stands = fence::find(&*directory, &names.fence)?;
-    let (mut log, relation, mut decided) = found.log(boot, stands == Found::Fence)?;
     let database = db.as_deref().map(|file| database_seen(file, names.shown())).transpose()?;
-    if decided.is_ok()
-        && database.as_ref().is_none_or(|database| database.len == 0)
-        && let Some(refusal) = orphaned::<S>(&directory, &names, db.is_none())?
-    {
-        let text = refusal.to_string();
-        if db.is_none() {
-            log = Some(Err(text.clone()));
-        }
-        decided = Err((Refusal::DatabaseMissing, text));
-    }
+    let is_empty = database.as_ref().is_none_or(|database| database.len == 0);
+    let orphaned = || orphaned::<S>(&directory, &names, db.is_none());
+    let orphaned = || if is_empty { orphaned() } else { Ok(None) };
+    let (log, relation, decided) = found.log(boot, stands == Found::Fence, orphaned)?;
     let whose = open.then_some(in_memory);
-    let opening = opening(database.as_ref(), whose, log.is_some(), decided);
+    let mut opening = opening(database.as_ref(), whose, log.is_some(), decided);
+    if let Some(refused) = beside_others {
+        opening = Opening::Refuse(Refusal::Others, refused.to_string());
+    }
     Ok(Report {
         database,
         wal: wal.as_ref().map(|file| wal_seen(file, names.shown_wal())).transpose()?,
@@ -120,6 +124,8 @@ struct Files<'a, S: Storage> {
     beside: Beside,
     /// See [`Look::index`].
     index: Option<FoundIndex>,
+    /// See [`others::reader`].
+    reader: Option<i32>,
 }
 
 type LogFound = (Option<std::result::Result<LogSeen, String>>, Option<Relation>, Decided);
@@ -146,7 +152,23 @@ impl<'a, S: Storage> Files<'a, S> {
     }
 
     /// The log, how `-wal` stands to it, and what is to be done, by the table.
-    fn log(&self, boot: Boot, fence: bool) -> Result<LogFound> {
+    /// `orphaned`: why a database without a byte is not begun anew.
+    fn log(
+        &self,
+        boot: Boot,
+        fence: bool,
+        orphaned: impl FnOnce() -> Result<Option<Error>>,
+    ) -> Result<LogFound> {
+        let (log, relation, decided) = self.log_beside(boot, fence)?;
+        let refusal = if decided.is_ok() { orphaned()? } else { None };
+        let Some(refusal) = refusal.map(|refusal| refusal.to_string()) else {
+            return Ok((log, relation, decided));
+        };
+        let log = if self.db.is_none() { Some(Err(refusal.clone())) } else { log };
+        Ok((log, relation, Err((Refusal::DatabaseMissing, refusal))))
+    }
+
+    fn log_beside(&self, boot: Boot, fence: bool) -> Result<LogFound> {
         let refused = |kind, text: String| Ok((Some(Err(text.clone())), None, Err((kind, text))));
         let opened =
             match self.refused.map_or_else(|| self.place.open_to_read(), |it| Ok(Err(it)))? {
@@ -203,7 +225,12 @@ impl<'a, S: Storage> Files<'a, S> {
         log: &Log<S::File>,
         situation: Situation,
     ) -> Result<Decided> {
-        Ok(match explain(situation) {
+        let explained = explain(situation);
+        let is_gone = self.wal.is_none() || explained.0 == Action::RefuseAbsent;
+        if let Some(process) = self.reader.filter(|_| is_gone && log.chain.is_some()) {
+            return Ok(Err((Refusal::Others, survivor(self.names, process).to_string())));
+        }
+        Ok(match explained {
             (Action::RefuseAbsent, _) => {
                 let chain = log.chain.as_ref();
                 let is_cut = chain.is_some_and(|chain| !chain.carries && look.lacks_before(chain));

@@ -287,4 +287,6 @@ pub enum Refusal {
     Linked,
     /// The log lies elsewhere, and is not what its sign says.
     Strayed(Strayed),
+    /// Others have a file open that has lost its name.
+    Others,
 }

@@ -11,6 +11,7 @@ use super::look::{Chain, Log};
 use crate::frames::{FRAME_HEADER, FrameHeader, WalHeader, frame_offset, seal};
 use crate::logged::Frames;
 use crate::mutation::{Mutation, broken};
+use crate::names::Names;
 use dash_engine::beside::make;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::locks::{SHARED, holder};
@@ -61,17 +62,10 @@ impl<S: Storage> Recovery<'_, S> {
     /// that, by a wal-index that is all connections'. Stock SQLite deletes `-wal` where nobody else
     /// has the database.
     pub(super) fn refuse_survivor(&self) -> Result<()> {
-        let (db, wal) = (self.files.names.shown(), self.files.names.shown_wal());
-        let database = &**self.files.database.file();
-        let found = database.lock_conflict(SHARED, LockKind::Exclusive);
-        match found.during(Operation::Lock, db)? {
-            Some(process) if !broken(Mutation::SurvivorOverlooked) => {
-                Err(Error::CantOpen(format!(
-                    "{wal} is missing or blank, and {} has a lock on {db} since before that, as a program on stock SQLite has: what it \
-                     closes with may be all that was in {wal}, and would overwrite what is made now; end it first",
-                    holder(process)
-                )))
-            }
+        let names = &self.files.names;
+        let found = self.files.database.file().lock_conflict(SHARED, LockKind::Exclusive);
+        match found.during(Operation::Lock, names.shown())? {
+            Some(process) if !broken(Mutation::SurvivorOverlooked) => Err(survivor(names, process)),
             _ => Ok(()),
         }
     }
@@ -85,4 +79,15 @@ impl<S: Storage> Recovery<'_, S> {
             _ => Ok(()),
         }
     }
+}
+
+/// See [`Recovery::refuse_survivor`].
+pub(crate) fn survivor(names: &Names, process: i32) -> Error {
+    let (db, wal) = (names.shown(), names.shown_wal());
+    Error::CantOpen(format!(
+        "{wal} is missing or blank, and {} has a lock on {db} since before that, as a program on stock SQLite has: what it closes \
+         with may be all that was in {wal}, and would overwrite what is made now; end it first, or put that very {wal} back by \
+         `mv`, not a copy of it",
+        holder(process)
+    ))
 }

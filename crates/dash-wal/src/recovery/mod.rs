@@ -5,11 +5,12 @@
 //! the disk. What is acted upon is written again and flushed first (WAL-11).
 
 mod again;
-mod anew;
+pub(crate) mod anew;
 mod belongs;
 mod execute;
 pub(crate) mod look;
 pub(crate) mod orphaned;
+pub(crate) mod others_files;
 mod recovered;
 mod replay;
 pub(crate) mod rows;
@@ -22,7 +23,7 @@ use crate::connection::state::{Connection, Settings};
 use crate::connection::wal::Wal;
 use crate::context::HeadContext;
 use crate::frames::{Prefix, WalHeader, pack, valid_prefix};
-use crate::index::{FoundIndex, Index, IndexHeader, Others};
+use crate::index::{FoundIndex, Index, IndexHeader};
 use crate::mutation::{Mutation, broken};
 use crate::options::Tuning;
 use crate::process::Frames;
@@ -103,7 +104,7 @@ impl<S: Storage> Recovery<'_, S> {
     fn recover_locked(&mut self, same_cache: bool, choice: Choice) -> Result<Recovered> {
         clear_wal::<S>(&self.files.directory, &self.files.names, &mut self.files.database)?;
         self.index = if same_cache { self.files.index_found() } else { None };
-        let stock = self.keep_stock_out()?;
+        let stock = self.keep_stock_out(same_cache)?;
         let visible = stock.as_ref().and_then(Index::header);
         let recovered = self.recover_alone(same_cache, choice, visible);
         let recovered = recovered.and_then(|recovered| match recovered.is_sealed {
@@ -122,35 +123,6 @@ impl<S: Storage> Recovery<'_, S> {
             index.unmap(&*self.files.directory, &self.files.shared.file, false)?;
         }
         recovered
-    }
-
-    /// No stock process that was there before may write meanwhile, nor may one come that would
-    /// empty the index: what it says of a missing `-wal` counts until the log is closed (WAL-16).
-    fn keep_stock_out(&self) -> Result<Option<Index<S>>> {
-        let found = self
-            .files
-            .directory
-            .metadata(&self.files.names.shm)
-            .during(Operation::Stat, self.files.names.shown())?;
-        if found.is_none() {
-            return Ok(None);
-        }
-        let mut index = Index::open(
-            &self.files.storage,
-            &*self.files.directory,
-            &self.files.names.shm,
-            &**self.files.database.file(),
-            broken(Mutation::IndexEmptied),
-        )?;
-        if index.exclude()? != Others::Nobody {
-            return Err(Error::Busy);
-        }
-        match broken(Mutation::UnsealedEarly) {
-            true => index.allow().and_then(|()| self.unseal())?,
-            false if index.is_as_left() => {}
-            false => drop(index.map_region(0, false)?),
-        }
-        Ok(Some(index))
     }
 
     /// `visible`: the header of a wal-index that stock SQLite keeps.

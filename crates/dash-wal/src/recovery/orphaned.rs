@@ -1,7 +1,9 @@
 //! Commits beside a database that is missing, or was emptied.
 
+use crate::connection::same_files::{replaced_database, who_is_in};
 use crate::frames::{Prefix, WalHeader, valid_prefix};
 use crate::names::Names;
+use dash_engine::coordination::read_living;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence;
 use dash_engine::open::open_if_there;
@@ -18,6 +20,11 @@ pub(crate) fn orphaned<S: Storage>(
     is_missing: bool,
 ) -> Result<Option<Error>> {
     let (db, wal, log) = (names.shown(), names.shown_wal(), names.shown_log());
+    if let Some(living) = living_beside::<S>(directory, names)?.filter(|_| is_missing) {
+        // Unless they have begun it meanwhile.
+        let now = directory.metadata(&names.db).during(Operation::Stat, db)?;
+        return Ok(now.is_none().then_some(living));
+    }
     let found = match is_missing {
         true => orphaned_log::<S>(directory, names)?,
         // Of what a log says that counts the table decides.
@@ -40,6 +47,15 @@ pub(crate) fn orphaned<S: Storage>(
     let now = directory.metadata(&names.db).during(Operation::Stat, db)?;
     let is_begun = now.is_some_and(|now| now.len > 0);
     Ok((!is_begun).then(|| Error::CantOpen(format!("{db} is {is}, but {what}"))))
+}
+
+/// Why a database that lost its name isn't begun anew while others have it open.
+fn living_beside<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Option<Error>> {
+    let name = names.shown_coordination();
+    let file = read_living::<S>(directory, names.coordination_file())?;
+    let Some(file) = file else { return Ok(None) };
+    let who = who_is_in(&file, name)?;
+    Ok(who.map(|who| replaced_database(names, &who)))
 }
 
 /// Whether `-wal` has any that is whole.

@@ -44,7 +44,7 @@ pub(crate) const ENTRIES: usize = TOTALS + totals::WORDS;
 pub(crate) const MAX_ENTRIES: usize = (HEAD - ENTRIES) / ENTRY;
 
 /// Raise it whenever a word gets another meaning, or who joins must know another format of the log.
-const NUMBER: u64 = WAL_LAYOUTS + 6;
+const NUMBER: u64 = WAL_LAYOUTS + 7;
 
 /// First word of one that is laid out as here.
 const MARK: u64 = DASH | NUMBER;
@@ -172,6 +172,11 @@ pub(crate) enum Word {
     /// When the log was last written by its users, in nanoseconds of the clock, where recovery has
     /// begun to write it again; 0: it has not.
     LogWritten = 61,
+    /// The `-shm` of those who hold [`ATTACHED`](crate::shared::locks::ATTACHED): see
+    /// [`crate::connection::same_files`].
+    IndexFile = 62,
+    /// Their `-wal`.
+    WalFile = 63,
 }
 
 /// Where the log's words are.
@@ -244,6 +249,10 @@ pub(crate) struct Left {
     pub(crate) in_memory_of: Option<u64>,
     /// What stock SQLite may do while the database is open.
     pub(crate) stock: Stock,
+    /// The database's file.
+    pub(crate) database: FileId,
+    /// [`Word::IndexFile`] and [`Word::WalFile`].
+    pub(crate) files: [u64; 2],
 }
 
 /// Reads it without mapping it.
@@ -260,7 +269,9 @@ pub(crate) fn left_in<F: File>(file: &F, name: &str) -> Result<Left> {
     let (in_memory, of) = (word(Word::InMemory)? != 0, word(Word::InMemoryOf)?);
     let in_memory_of = (is_ours && in_memory).then_some(of);
     let (cache_life, stock) = ((life != 0).then_some(life), Stock::of(word(Word::Stock)?));
-    Ok(Left { is_ours, cache_life, beside, in_memory_of, stock })
+    let database = FileId { device: word(Word::Device)?, inode: word(Word::Inode)? };
+    let files = [word(Word::IndexFile)?, word(Word::WalFile)?];
+    Ok(Left { is_ours, cache_life, beside, in_memory_of, stock, database, files })
 }
 
 impl Beside {

@@ -8,6 +8,7 @@
 //! | LOG | exclusive: whoever writes the log |
 //! | START | exclusive: whoever has SHARED or more of a database that is still empty |
 //! | REST | exclusive: whoever brings the database to rest |
+//! | ATTACHED | shared: whoever has the wal-index attached in files; exclusive: the first, while it says which |
 //! | ENTRY + i | exclusive: the connection that owns entry i |
 //!
 //! Where `-wal` is in memory ([`crate::memory`]) nobody takes WRITER, CKPT, RECOVER and LOG here:
@@ -32,3 +33,6 @@ pub const START: Range<u64> = 8..9;
 
 /// Held by whoever brings the database to rest.
 pub const REST: Range<u64> = 9..10;
+
+/// Held by whoever has the wal-index attached (WAL-55).
+pub const ATTACHED: Range<u64> = 10..11;

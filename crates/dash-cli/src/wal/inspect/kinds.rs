@@ -42,6 +42,7 @@ fn refusal(refusal: Refusal) -> &'static str {
         Refusal::Statements => "refuse statements",
         Refusal::Stranger => "refuse stranger",
         Refusal::Linked => "refuse linked",
+        Refusal::Others => "refuse others",
         Refusal::Strayed(strayed) => match strayed {
             Strayed::Lost => "refuse log elsewhere lost",
             Strayed::Foreign => "refuse log elsewhere foreign",
@@ -130,6 +131,7 @@ mod tests {
             (Statements, "statements"),
             (Stranger, "stranger"),
             (Linked, "linked"),
+            (Refusal::Others, "others"),
             (Refusal::Strayed(Strayed::Lost), "log elsewhere lost"),
             (Refusal::Strayed(Strayed::Foreign), "log elsewhere foreign"),
             (Refusal::Strayed(Strayed::Cut), "log elsewhere cut"),
