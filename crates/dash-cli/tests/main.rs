@@ -12,6 +12,7 @@ mod log;
 mod log_forged;
 mod log_says;
 mod log_sql;
+mod others;
 mod paper;
 mod recover;
 mod replay;

@@ -4,6 +4,8 @@
 //! What is said of a database that somebody has open is a moment's view: names may be exchanged
 //! between two looks. The names are looked up again until both stand for different files.
 
+mod look;
+
 use crate::format::header::Marks;
 use crate::format::{BlockError, CommitBlock, IntentBlock};
 use crate::names::Names;
@@ -17,19 +19,17 @@ pub use crate::recovery::examine::{DbKind, Relation, ShadowKind};
 use crate::recovery::left::{Left, left_in_coordination};
 use crate::recovery::spare::is_spare;
 use crate::recovery::table::{decide, row};
+use crate::refusal::was_replaced;
 pub use crate::refusal::{Refusal, written_by};
 use crate::shared::locks;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::names::with;
 use dash_engine::open::open_if_there;
 use dash_storage::{Directory, File, FileId, FileKind, LockKind, OpenMode, Storage};
+use look::{is_of_another, is_there, open_both};
 use std::ffi::OsStr;
 use std::ops::Range;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-
-/// How often names are looked up again while somebody exchanges them.
-const ATTEMPTS: usize = 100;
 
 /// Everything that was seen.
 #[derive(Debug, Clone)]
@@ -183,6 +183,8 @@ pub enum LockedPlace {
 pub enum Opening {
     /// Join the connections that have it open.
     Join,
+    /// Refuse: those who have it open have another file than what is named `app.db`.
+    Replaced(String),
     /// Refuse: a dash of another format wrote this.
     OtherFormat(u32),
     /// Refuse: the file has this many names.
@@ -213,9 +215,11 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
             held.extend(locks_of(opened, file, name)?);
         }
     }
+    let mut is_replaced = false;
     if let Some(coordination) = open_if_there::<S>(&directory, &names.coordination, OpenMode::Read)?
     {
         held.extend(locks_of(&coordination, LockedFile::Coordination, &names.coordination)?);
+        is_replaced = is_of_another(&coordination, db.as_ref().map(File::id), &names)?;
     }
     let db = db.map(|file| Found::examine(file, names.shown())).transpose()?;
     let shadow =
@@ -235,7 +239,10 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let action = decide(&verdict, whose, is_spare(shadow.as_ref(), verdict.shadow, left));
     let (database, shadow) = (db.map(seen).transpose()?, shadow.map(seen).transpose()?);
     let decided = (&verdict, action, whose);
-    let opening = opening(&names, [&database, &shadow], &beside, open, decided);
+    let opening = match opening(&names, [&database, &shadow], &beside, open, decided) {
+        Opening::Join if is_replaced => Opening::Replaced(was_replaced(names.shown()).to_string()),
+        opening => opening,
+    };
     Ok(Report {
         names,
         database,
@@ -247,21 +254,6 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
         verdict,
         opening,
     })
-}
-
-type Both<S> = (Option<<S as Storage>::File>, Option<<S as Storage>::File>);
-
-fn open_both<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Both<S>> {
-    let mut attempt = 0;
-    loop {
-        attempt += 1;
-        let db = open_if_there::<S>(directory, &names.db, OpenMode::Read)?;
-        let shadow = open_if_there::<S>(directory, &names.shadow, OpenMode::Read)?;
-        let same = matches!((&db, &shadow), (Some(db), Some(shadow)) if db.id() == shadow.id());
-        if !same || attempt == ATTEMPTS {
-            return Ok((db, shadow));
-        }
-    }
 }
 
 fn look_beside<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Beside> {
@@ -311,19 +303,6 @@ fn locks_of<F: File>(opened: &F, file: LockedFile, name: &OsStr) -> Result<Vec<L
         held.push(Lock { file, place, range, kind, process });
     }
     Ok(held)
-}
-
-/// Whether a super-journal is there. Unlike recovery this makes nothing durable: nothing follows.
-fn is_there<S: Storage>(storage: &S, folder: &Path, name: &[u8]) -> Result<bool> {
-    let path = folder.join(OsStr::from_bytes(name));
-    let (parent, names) = Names::split(&path)?;
-    match storage.open_directory(parent) {
-        Ok(parent) => {
-            Ok(parent.metadata(&names.db).during(Operation::Stat, path.display())?.is_some())
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error).during(Operation::Open, parent.display()),
-    }
 }
 
 fn seen<F: File>(found: Found<F>) -> Result<Seen> {

@@ -131,7 +131,8 @@ fn not_read(db: &str, name: &str, what: &str, stranger: Stranger) -> String {
 /// Says that another coordination file is in use.
 pub(crate) fn was_replaced(shown: &str) -> Error {
     Error::CantOpen(format!(
-        "{shown} was replaced while other connections have the former one open: close them first"
+        "{shown} was replaced while other connections have the former one open: close them first. What they have committed is in \
+         that one alone; `VACUUM INTO` there makes a copy"
     ))
 }
 

@@ -76,7 +76,10 @@ impl Findings for Found {
     fn is_refused(&self) -> bool {
         matches!(
             self.report.opening,
-            Opening::Refuse(..) | Opening::OtherFormat(_) | Opening::HardLinks(_)
+            Opening::Refuse(..)
+                | Opening::OtherFormat(_)
+                | Opening::HardLinks(_)
+                | Opening::Replaced(_)
         )
     }
 

@@ -286,7 +286,8 @@ fn no_dashs(which: CoordinationFile<'_>) -> Error {
 fn anothers(which: CoordinationFile<'_>, head: &Head) -> Error {
     (which.refusal)(head[0], which.db).unwrap_or_else(|| {
         Error::Held(format!(
-            "{} was replaced while other connections have the former one open: close them first",
+            "{} was replaced while other connections have the former one open: close them first. What they have committed is in that \
+             one alone; `VACUUM INTO` there makes a copy",
             which.db
         ))
     })

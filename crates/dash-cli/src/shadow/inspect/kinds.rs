@@ -9,6 +9,7 @@ pub fn opening(opening: &Opening) -> &'static str {
         Opening::Join => "join",
         Opening::OtherFormat(_) => "refuse other format",
         Opening::HardLinks(_) => "refuse hard links",
+        Opening::Replaced(_) => "refuse others",
         Opening::Refuse(why, _) => refusal(*why),
         Opening::StockFirst => "stock first",
         Opening::FinishRenames => "finish renames",
@@ -114,8 +115,9 @@ mod tests {
         let others = [Opening::Join, Opening::StockFirst, Opening::FinishRenames];
         let words = ["join", "stock first", "finish renames"];
         assert_eq!(others.map(|other| opening(&other)), words);
-        let refused = [Opening::OtherFormat(3), Opening::HardLinks(2)];
-        let words = ["refuse other format", "refuse hard links"];
+        let replaced = Opening::Replaced(String::new());
+        let refused = [Opening::OtherFormat(3), Opening::HardLinks(2), replaced];
+        let words = ["refuse other format", "refuse hard links", "refuse others"];
         assert_eq!(refused.map(|refused| opening(&refused)), words);
     }
 

@@ -27,7 +27,9 @@ pub fn opening(report: &Report) -> String {
                 "is refused: the file has {links} hard links, and exchanging names would split them; remove the others"
             )
         }
-        Opening::Refuse(_, message) => format!("is refused: {message}"),
+        Opening::Refuse(_, message) | Opening::Replaced(message) => {
+            format!("is refused: {message}")
+        }
         Opening::StockFirst => {
             "first lets stock SQLite finish the journal it left behind, then looks again".into()
         }

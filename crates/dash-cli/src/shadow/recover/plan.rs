@@ -37,7 +37,7 @@ pub fn plan(
     let (refusal, message) = match &report.opening {
         Opening::Refuse(refusal, message) => (*refusal, message.as_str()),
         Opening::Row(Action::CreateAfresh, story) => (Refusal::Missing, *story),
-        Opening::OtherFormat(_) | Opening::HardLinks(_) => {
+        Opening::OtherFormat(_) | Opening::HardLinks(_) | Opening::Replaced(_) => {
             let opening = words::opening(report);
             return Ok(Reply::Tell(format!("{}: opening {opening}", file.shown())));
         }
