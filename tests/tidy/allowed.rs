@@ -90,7 +90,7 @@ pub(crate) const WORDS: &[(&str, usize)] = &[
     ("README.md", 997),
     ("crates/ARCHITECTURE.md", 2_272),
     ("crates/dash-log/FORMAT.md", 3_570),
-    ("crates/dash-shadow/FORMAT.md", 5_990),
+    ("crates/dash-shadow/FORMAT.md", 6_096),
     ("crates/dash-shadow/HISTORY.md", 2_902),
     ("crates/dash-statement/FORMAT.md", 1_440),
     ("crates/dash-torture/README.md", 3_854),

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::common::Home;
 use super::common::killed::run_and_kill;
+use super::recover::keeps_every_input;
 
 /// A process on dash that has committed, and stays.
 struct Living(Child);
@@ -107,4 +108,24 @@ fn beside_a_stock_program_only_the_very_wal_is_put_back() {
     fs::rename(&aside, &wal).unwrap();
     home.sql("INSERT INTO t (body) VALUES ('by dash')");
     assert_eq!(read(), before + 5);
+}
+
+#[test]
+fn of_a_backup_put_there_after_a_kill_a_person_chooses() {
+    for kept in ["database", "shadow"] {
+        let home = Home::new();
+        home.shadowed();
+        let backup = fs::read(home.db()).unwrap();
+        let commit = |number| format!("INSERT INTO t (body) VALUES ('later {number}');");
+        run_and_kill(&home, &(0..4).map(commit).collect::<Vec<_>>());
+        fs::write(home.db(), &backup).unwrap();
+        let words = "is older than the last commit to it";
+        for _ in 0..2 {
+            home.dash(&["shell", "app.db", "--", "SELECT 1 FROM t"]).is(2).says(words);
+            home.dash(&["recover", "app.db"]).is(1).says(words).says("--keep database");
+        }
+        keeps_every_input(&home, &["recover", "app.db", "--yes", "--keep", kept]);
+        let later = home.sql("SELECT count(*) FROM t WHERE body LIKE 'later%'");
+        assert_eq!(later.trim(), if kept == "database" { "0" } else { "3" }, "{kept}");
+    }
 }

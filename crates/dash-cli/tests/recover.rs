@@ -11,7 +11,7 @@ use dash_testing::machine::root_for;
 use dash_testing::mounts::Mount;
 
 /// Everything that was there before is there after, under some name.
-fn keeps_every_input(home: &Home, arguments: &[&str]) {
+pub(super) fn keeps_every_input(home: &Home, arguments: &[&str]) {
     let before = home.contents();
     home.dash(arguments).is(0);
     let after = home.contents();

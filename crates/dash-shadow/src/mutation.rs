@@ -33,6 +33,7 @@ dash_engine::mutations! {
     NoLeap = "the change counter of a commit that no name fence guards does not leap",
     FoundBelievedDurable = "a copy that was found is built on as if it were on the disk, whatever was done to it since the last close",
     CoordinationOutlivesPower = "what a coordination file of before a power loss says of a commit in flight is believed",
+    OlderTaken = "a backup in the place of app.db is taken for what was committed last",
     UnpublishedTaken = "a commit that nobody was told of is not told from one that was",
     StaleBlockCounts = "a block in page 1 counts where the shadow is of another pair",
     CounterIgnored = "a file of somebody else is kept, whichever commit its change counter can't have known",

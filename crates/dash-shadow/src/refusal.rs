@@ -36,6 +36,8 @@ pub enum Refusal {
     Cut,
     /// Both files hold commits the other lacks.
     Diverged,
+    /// `app.db` is an older state than the last commit, as a backup that was put there.
+    Older,
     /// The shadow is gone, and may have held the newest commit.
     ShadowLost,
     /// `app.db` is a copy of a database that was being written.
@@ -60,6 +62,7 @@ impl Refusal {
             Self::Missing
             | Self::Emptied
             | Self::Diverged
+            | Self::Older
             | Self::ShadowLost
             | Self::Hidden
             | Self::Stranger(_)
@@ -93,6 +96,11 @@ impl Refusal {
                 "{db} and {shadow} each hold a commit that the other one lacks: another program wrote one of them after a crash, or \
                  while it was reading since before dash's last commit; choose one with \
                  `sqlite-dash recover {db} --keep database` or `--keep shadow`"
+            ),
+            Self::Older => format!(
+                "{db} is older than the last commit to it, as a backup is that was put there, and the database was not closed cleanly: {shadow} \
+                 may hold commits that are nowhere else. Put the newer {db} back; or take the older one with `sqlite-dash recover {db} \
+                 --keep database`, which keeps the content of {shadow} aside, or what {shadow} holds with `--keep shadow`"
             ),
             Self::Hidden => format!(
                 "{db} was made by another program while it had no name, after a crash between two renames; what it held is in \

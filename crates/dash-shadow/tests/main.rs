@@ -2,6 +2,7 @@
 
 mod common;
 
+mod a_backup_in_the_place_of_what_was_killed_is_refused;
 mod a_clean_close_makes_both_copies_durable;
 mod a_commit_over_several_databases_is_published_in_the_end;
 mod a_commit_that_nobody_was_told_of_gives_way;

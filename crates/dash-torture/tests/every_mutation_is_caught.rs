@@ -41,6 +41,8 @@ mod names_kept;
 mod narrowed;
 #[path = "../../dash-shadow/tests/a_commit_that_nobody_was_told_of_gives_way.rs"]
 mod not_told;
+#[path = "../../dash-shadow/tests/a_backup_in_the_place_of_what_was_killed_is_refused.rs"]
+mod older;
 #[path = "../../dash-shadow/tests/names_that_an_older_dash_left_behind_are_flushed.rs"]
 mod older_names;
 #[path = "../../dash-shadow/tests/what_was_put_back_is_flushed_before_it_is_built_on.rs"]
@@ -243,6 +245,7 @@ const TOLD: &[Told] = &[
     ),
     (Mutation::ReaderMayWrite, &[former_copy::where_the_current_copy_is_being_read]),
     (Mutation::HiddenCopyIgnored, &[exchange::what_a_stock_process_wrote_there_is_refused]),
+    (Mutation::OlderTaken, &[older::after_any_number_of_commits, older::also_after_a_power_loss]),
     (Mutation::UnpublishedTaken, &[not_told::to_what_stock_sqlite_wrote_after_it]),
     (Mutation::CoordinationOutlivesPower, &[not_told::and_not_after_a_power_loss]),
     (Mutation::MoveNotFlushed, &[failed_flush::f13_a_tail_that_was_being_moved]),

@@ -282,7 +282,9 @@ impl<S: Storage> First<'_, S> {
                 recovered.put_aside |= has_shadow;
             }
         }
-        let tells = c.failed_commit() != 0 || !fresh && c.in_flight() != 0;
+        // What was committed last (SHADOW-29), or was not.
+        let has_newest = || c.left().is_ok_and(|left| left.newest.is_some());
+        let tells = c.failed_commit() != 0 || !fresh && (c.in_flight() != 0 || has_newest());
         if recovered.is_err() && !tells {
             // Nobody uses it, and a refusal leaves nothing behind.
             drop(self.directory.unlink(&self.names.coordination));

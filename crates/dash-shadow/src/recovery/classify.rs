@@ -2,11 +2,12 @@
 //! about it is held as data in [`crate::recovery::table`].
 
 use crate::file::tail::has_buried_tail;
-use crate::format::header::{Header, LEAP, Marks};
+use crate::format::header::{LEAP, Marks};
 use crate::format::{BlockError, CommitBlock, State, first_page};
 use crate::mutation::{Mutation, broken};
 use crate::recovery::examine::{DbKind, Found, Relation, ShadowKind};
 use crate::recovery::left::Left;
+use crate::recovery::older::Older;
 use dash_engine::error::Result;
 use dash_storage::File;
 
@@ -158,14 +159,17 @@ pub fn classify<F: File>(
             kind => kind,
         },
     };
+    let older = Older { db, shadow, blocks: [db_block, shadow_block], left };
+    if older.is_put_there(db_kind, relation) {
+        return Ok(Verdict { db: DbKind::Older, shadow: shadow_kind, relation });
+    }
     let overtaken = db_kind == DbKind::Modified || relation == Relation::Ahead;
     if db_kind == DbKind::Whole && is_written_without_trace(db, db_block, shadow, left) {
-        let shadow = ShadowKind::Modified;
-        return Ok(Verdict { db: db_kind, shadow, relation: Relation::Parent });
+        let (shadow, relation) = (ShadowKind::Modified, Relation::Parent);
+        return Ok(Verdict { db: db_kind, shadow, relation });
     }
     // On top of the commit before, whose content it has.
-    let no_change = db_kind == DbKind::Modified
-        && relation == Relation::Child
+    let no_change = (db_kind, relation) == (DbKind::Modified, Relation::Child)
         && shadow_kind == ShadowKind::Whole
         && shadow_block.is_some_and(CommitBlock::is_unchanged);
     if no_change {
@@ -293,19 +297,13 @@ fn superseded<F: File>(found: &Found<F>, block: &CommitBlock) -> ShadowKind {
     }
 }
 
-/// SQLite's header, if nothing in it is dash's.
-fn unmarked<F: File>(found: &Found<F>) -> Option<Header> {
-    let ours = |header: &Header| header.is_fenced() || header.is_demoted();
-    found.header.filter(|header| header.size().is_some() && !ours(header))
-}
-
 /// Whether a stock connection has written to a former copy, on which the commit that counts `newer`
 /// was made. Where page 1 has no room for a block that tells ([`Found::written_over`]) the counter
 /// does: dash's next commit counts on from `newer`, by [`LEAP`] if it is the first of its session,
 /// as it is where the block says that the file was held.
 fn written_behind<F: File>(found: &Found<F>, block: &CommitBlock, newer: u32) -> bool {
     // A settled one is being restored.
-    let Some(header) = unmarked(found).filter(|_| block.state != State::Settled) else {
+    let Some(header) = found.unmarked().filter(|_| block.state != State::Settled) else {
         return false;
     };
     let ahead_of = |counter: u32| header.counter().wrapping_sub(counter);
@@ -337,7 +335,7 @@ fn is_written_without_trace<F: File>(
 /// leaps, being the first of its session: what counts in between is somebody else's, unless a power
 /// loss took what dash had written there.
 fn written_without_trace<F: File>(found: &Found<F>, newer: u32) -> bool {
-    let behind = unmarked(found).map(|header| newer.wrapping_sub(header.counter()));
+    let behind = found.unmarked().map(|header| newer.wrapping_sub(header.counter()));
     behind.is_some_and(|behind| (2..LEAP).contains(&behind))
         && !found.has_block()
         && first_page::extract(&found.tail.sector).is_err()

@@ -36,6 +36,9 @@ pub enum DbKind {
     Pending,
     /// An older state, marked so: the names on disk are behind, or were changed by hand.
     Superseded,
+    /// An older state than others were shown, in its place after a crash: a backup that was put
+    /// there.
+    Older,
 }
 
 /// What the file named `app.db-shadow` is.
@@ -193,6 +196,12 @@ impl<F: File> Found<F> {
     pub(crate) fn is_cut(&self) -> bool {
         let size = self.header.filter(Header::is_sqlite).and_then(|header| header.size());
         size.is_some_and(|size| size > self.tail.len)
+    }
+
+    /// SQLite's header, if nothing in it is dash's.
+    pub(crate) fn unmarked(&self) -> Option<Header> {
+        let ours = |header: &Header| header.is_fenced() || header.is_demoted();
+        self.header.filter(|header| header.size().is_some() && !ours(header))
     }
 
     pub(crate) fn fenced(&self) -> bool {

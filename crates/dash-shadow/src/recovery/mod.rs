@@ -8,6 +8,7 @@ pub(crate) mod examine;
 pub(crate) mod first_opener;
 pub(crate) mod left;
 pub(crate) mod make_durable;
+pub(crate) mod older;
 pub(crate) mod published;
 pub(crate) mod rows;
 pub(crate) mod spare;

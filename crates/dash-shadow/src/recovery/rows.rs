@@ -63,7 +63,7 @@ pub const TABLE: &[Row] = &[
         .story("the first commit never became durable"),
     row(&[D::Empty], &[S::Torn, S::Pending], NOT_CHILD, A::Refuse(Refusal::Emptied))
         .story("app.db was cut to nothing by hand after a crash"),
-    row(&[D::Plain, D::Modified, D::Whole, D::Pending], &[S::Lost], ANY, A::Refuse(Refusal::ShadowLost))
+    row(&[D::Plain, D::Modified, D::Whole, D::Pending, D::Older], &[S::Lost], ANY, A::Refuse(Refusal::ShadowLost))
         .story("cut or killed, then the shadow was removed by hand"),
     row(&[D::Plain], &[S::Whole, S::Modified], &[R::Ahead], A::Refuse(Refusal::Diverged))
         .story("power was lost before the exchange was durable, then stock SQLite wrote, or a backup was restored"),
@@ -71,6 +71,10 @@ pub const TABLE: &[Row] = &[
         .story("a vacuum by stock SQLite at rest"),
     row(&[D::Plain], &[S::Missing, S::Unrelated, S::Torn, S::Pending, S::Superseded], ANY, A::KeepRebuild)
         .story("a database dash has not seen, a restored backup, a copy, a vacuum by stock SQLite"),
+    row(&[D::Older], &[S::Torn, S::Whole, S::Pending, S::Modified, S::Superseded], ANY, A::Refuse(Refusal::Older))
+        .story("a backup was put in the place of app.db after a crash; the shadow may have what that lacks"),
+    row(&[D::Older], &[S::Missing, S::Unrelated], ANY, A::KeepRebuild)
+        .story("the same, and nothing else was left"),
     row(&[D::Modified], &[S::Whole, S::Pending, S::Modified], &[R::Child], A::Refuse(Refusal::Diverged))
         .story("power was lost before the exchange was durable, then stock SQLite wrote"),
     row(&[D::Modified], &[S::Whole, S::Pending], NOT_CHILD, A::KeepRebuild)

@@ -60,6 +60,7 @@ mod tests {
         DbKind::Whole,
         DbKind::Pending,
         DbKind::Superseded,
+        DbKind::Older,
     ];
 
     #[test]

@@ -36,6 +36,7 @@ fn refusal(refusal: Refusal) -> &'static str {
         Refusal::NotSqlite => "refuse not sqlite",
         Refusal::Cut => "refuse cut",
         Refusal::Diverged => "refuse diverged",
+        Refusal::Older => "refuse older",
         Refusal::ShadowLost => "refuse shadow lost",
         Refusal::TornCopy => "refuse torn copy",
         Refusal::BothTorn => "refuse both torn",
@@ -59,6 +60,7 @@ pub fn database(kind: DbKind) -> &'static str {
         DbKind::Whole => "whole",
         DbKind::Pending => "pending",
         DbKind::Superseded => "superseded",
+        DbKind::Older => "older",
     }
 }
 

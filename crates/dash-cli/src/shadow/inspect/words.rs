@@ -85,6 +85,7 @@ pub fn database(report: &Report) -> String {
         }
         DbKind::Modified => "written by another program after dash's last commit",
         DbKind::Superseded => "an older state, marked so",
+        DbKind::Older => "an older state than the last commit, as a backup that was put there",
         DbKind::Torn => "cut off while it was being written",
         DbKind::Whole => "the state after a commit of dash",
         DbKind::Pending => "the state after a commit whose super-journal still exists",

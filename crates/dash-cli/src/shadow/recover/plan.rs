@@ -53,7 +53,7 @@ pub fn plan(
         Decision::Tell(text) => Ok(Reply::Tell(text)),
         Decision::KeepDatabase(why) => {
             let mut steps = Vec::new();
-            if refusal == Refusal::Diverged {
+            if matches!(refusal, Refusal::Diverged | Refusal::Older) {
                 steps.push(Step::Rename { from: shadow, to: free_name(file) });
             }
             steps.extend([forget(file), open(file, TAKES_IT)]);
@@ -100,7 +100,13 @@ fn decide(
         Refusal::Diverged if keep == Some(Keep::Database) => Decision::KeepDatabase(format!(
             "{file} and its shadow hold commits that the other lacks; yours to keep: the database."
         )),
-        Refusal::Diverged if keep.is_none() => Decision::Tell(message.to_owned()),
+        Refusal::Diverged | Refusal::Older if keep.is_none() => Decision::Tell(message.to_owned()),
+        Refusal::Older if keep == Some(Keep::Database) => Decision::KeepDatabase(format!(
+            "{file} is older than the last commit to it; yours to keep: the database. What its shadow holds is put aside."
+        )),
+        Refusal::Older => Decision::TakeShadow(format!(
+            "{file} is older than the last commit to it; yours to keep: the shadow."
+        )),
         _ => Decision::TakeShadow(format!(
             "{file} and its shadow hold commits that the other lacks; yours to keep: the shadow."
         )),
