@@ -165,7 +165,10 @@ impl<S: Storage> Connection<S> {
         // They may have one that lost its name.
         let rested = match self.files.are_files_used()? {
             true => Ok(()),
-            false => self.rest().and_then(|()| self.files.leave_files()),
+            false => {
+                let rested = self.rest();
+                self.files.leave_files().and(rested)
+            }
         };
         index.readmit()?;
         index.unmap(&*self.files.directory, &self.files.shared.file, false)?;

@@ -18,9 +18,9 @@ use std::time::Duration;
 /// What [`Word::WalFile`] says where somebody has found another `-wal` than that of all others.
 const REPLACED: u64 = u64::MAX;
 
-/// How often the lock is tried while the first connection to attach writes the words, which takes
-/// no call.
-const ATTEMPTS: usize = 50;
+/// How often the lock is tried while the first connection to attach says which files it has: it
+/// does so at once, as soon as its process has a processor.
+const ATTEMPTS: usize = 5000;
 const PAUSE: Duration = Duration::from_micros(200);
 
 impl<S: Storage> Files<S> {
@@ -69,19 +69,26 @@ impl<S: Storage> Files<S> {
     }
 
     /// Refuses a `-wal` that was opened, if it is not that of those who have an index attached;
-    /// this connection has none. While it is theirs this makes no call.
+    /// this connection has none. While it is theirs this makes no call; and it takes no lock, which
+    /// would seem to be theirs.
     pub(super) fn check_joined_wal(&self, wal: FileId) -> Result<()> {
-        if !self.is_another(Word::WalFile, Some(wal)) || broken(Mutation::ReplacedWalJoined) {
-            return Ok(());
+        let name = self.names.shown_coordination();
+        let conflict = |kind| self.shared.file.lock_conflict(ATTACHED, kind);
+        for _ in 0..ATTEMPTS {
+            if !self.is_another(Word::WalFile, Some(wal)) || broken(Mutation::ReplacedWalJoined) {
+                return Ok(());
+            }
+            if conflict(LockKind::Exclusive).during(Operation::Lock, name)?.is_none() {
+                return Ok(());
+            }
+            // Else the first to attach is about to say which files it has.
+            if conflict(LockKind::Shared).during(Operation::Lock, name)?.is_none() {
+                let is_another = self.is_another(Word::WalFile, Some(wal));
+                return if is_another { Err(self.refuse_wal()) } else { Ok(()) };
+            }
+            self.storage.sleep(PAUSE);
         }
-        let is_used = !self.try_attached(LockKind::Exclusive)?;
-        if is_used {
-            self.share_attached()?;
-        }
-        let is_refused = is_used && self.is_another(Word::WalFile, Some(wal));
-        let refused = is_refused.then(|| self.refuse_wal());
-        self.leave_files()?;
-        refused.map_or(Ok(()), Err)
+        Err(Error::Busy)
     }
 
     /// Refuses to write a `-wal` of which somebody has found that its name is another file's. It
