@@ -1,5 +1,5 @@
 //! A backup that was put in the place of `app.db` after a crash: an older state than others were
-//! shown (SHADOW-29). Who writes counts on in SQLite's header from what he finds, so none that was
+//! shown (SHADOW-29). A writer counts on in SQLite's header from what it finds, so none that was
 //! written is behind what was there.
 
 use crate::format::CommitBlock;

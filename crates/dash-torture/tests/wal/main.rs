@@ -1,13 +1,11 @@
 //! The engine `wal`, invariant by invariant: the real SQLite on simulated storage, and accidents
-//! that fit together. The engine is the one with the ways to break it, so that each story is told
-//! once more over an engine that is broken in the way that it is about, and must fail then.
-//! `DASH_MUTATION` breaks it in one way for all stories.
+//! that fit together. Each story is told once more over an engine that is broken in the way that it
+//! is about, and must fail then. `DASH_MUTATION` breaks it in one way for all stories.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 extern crate dash_wal_mutants as dash_wal;
 
-// The same subject, over the engine with the ways to break it.
 use dash_torture::{sim, variant};
 #[path = "../../src/wal/subject/mod.rs"]
 mod subject;

@@ -13,7 +13,7 @@
 //! |---|---|
 //! | `state` | the connection; what was chosen and counted |
 //! | `open`, `close` | its beginning and end |
-//! | `database`, `wal_file`, `shm` | SQLite's calls on the three files |
+//! | `database`, `wal_file`, `shm`, `attach` | SQLite's calls on the three files |
 //! | `upgrade`, `viewed` | a transaction that has read goes on to write on an old snapshot |
 //! | `commit` | a commit, and what the log asks for it |
 //! | `barrier` | what must be durable before pages are copied |
@@ -28,6 +28,7 @@
 //! | `watch` | who does what, for whoever looks |
 
 mod append;
+mod attach;
 mod backfill;
 mod barrier;
 mod checkpoint;
