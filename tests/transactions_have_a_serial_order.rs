@@ -258,6 +258,26 @@ fn and_wait_for_each_other() {
     assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
+/// Pages in mapped memory are read without a call: such a connection is refused as in stock SQLite.
+#[test]
+fn and_see_mapped_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let open = || suite::open_dash(path.as_os_str(), "&journal_mode=wal").unwrap();
+    let other = open();
+    made(&other);
+    run(&other, "PRAGMA wal_checkpoint(TRUNCATE)");
+    let db = open();
+    run(&db, "PRAGMA mmap_size = 100000000; SELECT sum(v) FROM t1");
+    for row in [300, 290, 280] {
+        run(&other, "UPDATE t3 SET v = v + 1 WHERE id = 1; PRAGMA wal_checkpoint(PASSIVE)");
+        run(&db, &format!("BEGIN; SELECT v FROM t0 WHERE id IN (1, 100, 200, {row})"));
+        run(&other, &format!("UPDATE t0 SET v = v + 1 WHERE id = {row}"));
+        assert_eq!(refused(&db, "UPDATE t1 SET v = v + 1 WHERE id = 1").0, 517);
+        run(&db, "ROLLBACK");
+    }
+}
+
 /// What others have read and counted is not counted twice.
 #[test]
 fn and_lose_no_count() {

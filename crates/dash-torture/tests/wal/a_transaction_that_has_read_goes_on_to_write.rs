@@ -129,6 +129,21 @@ pub(crate) fn with_frames_that_are_written_over() {
     }
 }
 
+/// The frame before its first one is gone: others have begun `-wal` anew, and it is shorter.
+#[test]
+pub(crate) fn also_behind_frames_that_are_no_more() {
+    let (tale, db, other) = two();
+    db.ok("PRAGMA cache_size=2");
+    write(&other, ROWS).unwrap();
+    other.checkpoint("PASSIVE");
+    db.ok("BEGIN");
+    read(&db, 1);
+    write(&other, 20).unwrap();
+    db.ok("UPDATE own SET v = v + 1; UPDATE own SET v = v + 1");
+    db.put_in_it();
+    agree(&tale, &db, &other);
+}
+
 /// What is rolled back leaves nothing, and the connection goes on.
 #[test]
 pub(crate) fn and_may_be_rolled_back() {
@@ -208,6 +223,32 @@ pub(crate) fn nor_what_it_had_before_it_began_wal_anew() {
     write(&other, 1).unwrap();
     read(&db, 1);
     is_refused(&db, 20);
+    agree(&tale, &db, &other);
+}
+
+/// A large value goes on in pages of which only a part is read.
+#[test]
+pub(crate) fn nor_a_part_of_a_page_that_it_has_read() {
+    let (tale, db, other) = two();
+    db.ok(&format!(
+        "CREATE TABLE large(x BLOB); INSERT INTO large VALUES (zeroblob({}))",
+        40 * PAGE
+    ));
+    write(&other, ROWS).unwrap();
+    other.checkpoint("PASSIVE");
+    for len in [512, 700, 1000] {
+        write(&other, ROWS).unwrap();
+        other.checkpoint("PASSIVE");
+        db.ok("BEGIN");
+        let at = 30 * PAGE;
+        db.value::<Vec<u8>>(&format!("SELECT substr(x, 1, {at} + {len}) FROM large")).unwrap();
+        let blob = other.db.blob_open("main", "large", "x", 1, false).unwrap();
+        let (mut blob, place) = (blob, at + len - 1);
+        std::io::Seek::seek(&mut blob, std::io::SeekFrom::Start(place as u64)).unwrap();
+        std::io::Write::write_all(&mut blob, &[1]).unwrap();
+        drop(blob);
+        is_refused(&db, 10);
+    }
     agree(&tale, &db, &other);
 }
 

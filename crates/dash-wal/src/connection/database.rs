@@ -109,6 +109,10 @@ impl<S: Storage> Connection<S> {
     ///
     /// `Busy` while somebody is in the way.
     pub fn lock(&mut self, level: LockLevel) -> Result<()> {
+        if level == LockLevel::Exclusive && self.view.is_some() {
+            // SQLite would go on without a slot, and without telling when it stops reading.
+            return Err(Error::Busy);
+        }
         let starts = self.files.may_be_empty && self.files.database.level() == LockLevel::None;
         if starts && !self.files.take_start()? {
             return Err(Error::Busy);

@@ -18,19 +18,21 @@ pub(crate) struct Reads {
     pub snapshot: Option<RawHeader>,
     /// The checksum of the one that its cache goes by. `None`: it has changed unseen.
     known: Option<u64>,
-    /// Bytes of a page.
-    size: u32,
+    /// Bytes of a page, once that is known.
+    pub size: Option<u32>,
+    /// SQLite reads pages without a call.
+    is_mapped: bool,
     /// SQLite writes on top of the header that was there.
     is_current: bool,
 }
-
-/// Bytes of the smallest page.
-const LEAST: usize = 512;
 
 /// The checksum at a header's end: of another state it is another one.
 pub(crate) fn sum_of(header: &RawHeader) -> u64 {
     header.last_chunk().map_or(0, |sum| u64::from_ne_bytes(*sum))
 }
+
+/// Bytes of the smallest page.
+pub(crate) const LEAST: u64 = 512;
 
 impl Reads {
     /// SQLite has taken a reader's slot. Where the header is another one by now it gives the slot
@@ -42,9 +44,13 @@ impl Reads {
         let drops = !is_own && self.known.is_some_and(|known| known != sum);
         if drops && !broken(Mutation::CachedPagesKept) || broken(Mutation::CachedPagesForgotten) {
             self.pages.clear();
+            if self.is_mapped {
+                self.pages.insert_all();
+            }
         }
         (self.known, self.snapshot) = (Some(sum), Some(header));
-        self.size = decode(&header).map_or(0, |header| header.page_size);
+        let size = decode(&header).map(|header| header.page_size).filter(|size| *size > 0);
+        self.size = size.or(self.size);
     }
 
     /// SQLite gives WRITER up.
@@ -61,27 +67,30 @@ impl Reads {
         self.known = Some(sum_of(header));
     }
 
-    /// `len` bytes of the database's file were read: a page, or a part of the first one.
+    /// `len` bytes of the database's file were read, at `offset`. SQLite also reads parts of pages:
+    /// of the first one, and of those that a large value goes on in.
     pub fn note(&mut self, offset: u64, len: usize) {
-        let size = if offset == 0 || len < LEAST { u64::MAX } else { len as u64 };
-        match offset.is_multiple_of(size) || offset < LEAST as u64 {
-            true => {
-                let page = offset / size + 1;
-                self.pages.insert(u32::try_from(page).unwrap_or(u32::MAX));
-            }
-            false => self.pages.insert_all(),
+        let size = match self.size {
+            Some(size) => size.into(),
+            None if offset + len as u64 <= LEAST => LEAST,
+            None => return self.pages.insert_all(),
+        };
+        let last = offset + (len as u64).max(1) - 1;
+        for page in offset / size + 1..=last / size + 1 {
+            self.pages.insert(u32::try_from(page).unwrap_or(u32::MAX));
         }
+    }
+
+    /// SQLite has pages of the database in mapped memory, which it reads without a call.
+    pub fn are_mapped(&mut self) {
+        self.is_mapped = true;
+        self.pages.insert_all();
     }
 
     /// SQLite has WRITER, where the header is this one. By that one it goes from here on, if it
     /// went by it before.
     pub fn begin_to_write(&mut self, sum: Option<u64>) {
         self.is_current = self.known.is_some() && self.known == sum;
-    }
-
-    /// Bytes of a page; 0: SQLite has not begun to read, or nothing is in `-wal`.
-    pub fn page_size(&self) -> u32 {
-        self.size
     }
 
     /// It has written without WRITE, as it may under `locking_mode=EXCLUSIVE`: its cache is of a

@@ -11,7 +11,7 @@ use crate::connection::index::WRITER;
 use crate::connection::state::Connection;
 use crate::connection::view::{Conflict, View};
 use crate::frames::Salts;
-use crate::index::{self, Index, IndexHeader, decode};
+use crate::index::{self, IndexHeader, decode};
 use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Error, Result};
 use dash_storage::Storage;
@@ -49,7 +49,9 @@ impl<S: Storage> Connection<S> {
 
     fn try_upgrade(&mut self) -> Result<()> {
         let (snapshot, slot) = (self.reads.snapshot, self.index.read_slot());
-        let (Some(raw), Some(slot)) = (snapshot, slot) else {
+        // What it would read from here on need not be durable.
+        let (Some(raw), Some(slot)) = (snapshot.filter(|_| !self.settings.durable_reads), slot)
+        else {
             return self.conflicts(Conflict::Unknown);
         };
         let Some(header) = decode(&raw) else { return self.conflicts(Conflict::Unknown) };
@@ -88,14 +90,16 @@ impl<S: Storage> Connection<S> {
     /// Compares what was committed behind frame `upto` of the generation `salts` with what the
     /// connection has read, of a database of `size` pages. The header of now.
     fn compare(
-        &self,
+        &mut self,
         (salts, upto): (Salts, u32),
         size: u32,
         unmarked: bool,
     ) -> Result<std::result::Result<IndexHeader, Conflict>> {
-        let index = self.index.open.as_ref().filter(|index| !index.is_in_memory());
-        let now = index.and_then(Index::header).filter(|now| now.mx_frame > 0);
-        let (Some(index), Some(now)) = (index, now) else { return Ok(Err(Conflict::Unknown)) };
+        let index = self.index.open.as_mut().filter(|index| !index.is_in_memory());
+        let Some(index) = index else { return Ok(Err(Conflict::Unknown)) };
+        let Some(now) = index.header().filter(|now| now.mx_frame > 0) else {
+            return Ok(Err(Conflict::Unknown));
+        };
         // While a reader has no mark nothing is copied, so `-wal` was begun anew once at most, and
         // all before is in the database. While it has one, `-wal` is not begun anew.
         let first = match now.salts == salts {
@@ -111,6 +115,8 @@ impl<S: Storage> Connection<S> {
         if u64::from(now.pages) != size {
             return Ok(Err(Conflict::Size));
         }
+        // SQLite has not looked for anything in the last regions yet.
+        index.reach(first.min(now.mx_frame)..=now.mx_frame)?;
         for frame in first..=now.mx_frame {
             match index.page_of(frame) {
                 None => return Ok(Err(Conflict::Unknown)),

@@ -6,6 +6,7 @@ use crate::index::{End, Index, IndexHeader, RawHeader};
 use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Error, Result};
 use dash_storage::Storage;
+use std::cell::Cell;
 
 /// See the module.
 pub(crate) struct View {
@@ -24,6 +25,8 @@ pub(crate) struct View {
     /// Where frames of SQLite's have gone, by the first one of each transaction: its number for
     /// SQLite, and the true one.
     moved: Vec<(u32, u32)>,
+    /// Something was read as it is now, or written.
+    is_used: Cell<bool>,
     pub writing: Writing,
 }
 
@@ -69,6 +72,7 @@ impl View {
             held,
             shown: Some(held),
             moved: Vec::new(),
+            is_used: Cell::new(false),
             writing: Writing::default(),
         }
     }
@@ -84,6 +88,7 @@ impl View {
     /// The true number of a frame that SQLite writes, or has written in this view, and the one of
     /// its transaction's first.
     pub fn true_numbers(&self, frame: u32) -> Option<(u32, u32)> {
+        self.is_used.set(true);
         let (first, at) = self.moved.iter().rfind(|(first, _)| *first <= frame)?;
         Some((at.checked_add(frame - first)?, *at))
     }
@@ -92,8 +97,17 @@ impl View {
     pub fn newest<S: Storage>(&self, index: &Index<S>, page: u32) -> Option<u32> {
         match self.upto < self.after || broken(Mutation::SnapshotRead) {
             true => None,
-            false => index.newest(page, self.after..=self.upto),
+            false => {
+                let newest = index.newest(page, self.after..=self.upto);
+                self.is_used.set(self.is_used.get() || newest.is_some());
+                newest
+            }
         }
+    }
+
+    /// Nothing was read that the snapshot has not, and nothing written.
+    pub fn is_unused(&self) -> bool {
+        !self.is_used.get() && self.shown == Some(self.held)
     }
 
     /// Where that is in `-wal`, for what SQLite reads of the database at `offset`.

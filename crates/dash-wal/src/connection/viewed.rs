@@ -7,11 +7,14 @@
 //!
 //! The view lasts until SQLite stops reading. Everything else here knows true numbers alone.
 
+use crate::connection::reads::LEAST;
 use crate::connection::state::Connection;
+use crate::connection::view::View;
 use crate::frames::{FRAME_HEADER, FrameHeader, Place, WalHeader, frame_offset, place_of};
 use crate::index::{self, End};
 use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Error, Result};
+use dash_engine::io::read_header;
 use dash_storage::{LockKind, Storage};
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -23,6 +26,10 @@ impl<S: Storage> Connection<S> {
     ///
     /// The files fail.
     pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        if self.reads.size.is_none() && offset + buffer.len() as u64 > LEAST {
+            let header = read_header(&**self.files.database.file(), self.files.names.shown())?;
+            self.reads.size = header.and_then(|header| header.page_size());
+        }
         self.reads.note(offset, buffer.len());
         let viewed = self.view.as_ref().zip(self.index.open.as_ref());
         match viewed.and_then(|(view, index)| view.newest_place(index, offset)) {
@@ -31,20 +38,21 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// SQLite asks for `len` bytes of the database's file in mapped memory. `false`: what is there
-    /// is not what it is to read.
-    pub fn may_be_mapped(&mut self, offset: u64, len: usize) -> bool {
-        self.reads.note(offset, len);
-        self.view.is_none()
+    /// SQLite asks for pages of the database's file in mapped memory, and reads there from here on
+    /// without a call. `false`: what is there is not what it is to read.
+    pub fn may_be_mapped(&mut self) -> bool {
+        let may = self.view.is_none();
+        if may {
+            self.reads.are_mapped();
+        }
+        may
     }
 
     /// Where in `-wal` what SQLite reads at `offset` is.
     pub(super) fn wal_place(&mut self, offset: u64) -> u64 {
-        let size = self.view.as_ref().map_or(self.reads.page_size(), |view| view.page);
+        let size = self.view.as_ref().map(|view| view.page).or(self.reads.size);
         // A checkpoint reads what goes into no cache.
-        if size == 0 || self.index.holds(index::CKPT) {
-            return offset;
-        }
+        let Some(size) = size.filter(|_| !self.index.holds(index::CKPT)) else { return offset };
         let Some(Place::Frame { number, within }) = place_of(offset, size) else { return offset };
         let (Some(index), reads) = (&self.index.open, &mut self.reads) else { return offset };
         if let Some(view) = self.view.as_ref().filter(|view| number > view.last) {
@@ -63,6 +71,17 @@ impl<S: Storage> Connection<S> {
             Some(frame) => frame_offset(frame, size) + within,
             None => offset,
         }
+    }
+
+    /// Whether SQLite reads the header of a frame that its snapshot has, for a checksum that is not
+    /// used: frames get those of their true place, and that frame may be there no more.
+    pub(super) fn is_of_no_use(&self, offset: u64) -> bool {
+        self.view.as_ref().is_some_and(|view| match place_of(offset, view.page) {
+            Some(Place::Frame { number, within }) => {
+                number <= view.last && within < FRAME_HEADER as u64
+            }
+            _ => false,
+        })
     }
 
     /// Takes what SQLite writes into `-wal`.
@@ -195,6 +214,13 @@ impl<S: Storage> Connection<S> {
     pub(super) fn end_view(&mut self, slots: Range<usize>) -> Result<Range<usize>> {
         if slots.contains(&index::WRITE) {
             self.publish_view();
+            if self.view.as_ref().is_some_and(View::is_unused) {
+                // SQLite reads another snapshot than it began with (`sqlite3_snapshot_open`).
+                if let Some(index) = &mut self.index.open {
+                    index.end_view()?;
+                }
+                self.view = None;
+            }
             return Ok(slots);
         }
         let (Some(view), Some(index)) = (&self.view, &mut self.index.open) else {

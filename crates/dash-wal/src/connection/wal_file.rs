@@ -81,6 +81,10 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the file.
     pub fn wal_read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        if self.is_of_no_use(offset) {
+            buffer.fill(0);
+            return Ok(buffer.len());
+        }
         let offset = self.wal_place(offset);
         self.read_wal_file(buffer, offset)
     }

@@ -2,7 +2,7 @@
 //! and in the ring of the last commits, with plain stores. Only looking makes system calls.
 
 use crate::connection::state::Connection;
-use crate::index;
+use crate::index::{self, Index};
 use crate::shared::commits::RecentCommit;
 use crate::shared::coordination::Word;
 use crate::shared::entries::{LINE, Told, told};
@@ -83,11 +83,14 @@ impl<S: Storage> Connection<S> {
             .collect()
     }
 
-    /// Whether another connection checkpoints, and has WRITER for that.
+    /// Whether another connection checkpoints, and has WRITER for that; of stock SQLite's ones it
+    /// can't be told what they have.
     #[must_use]
     pub fn is_checkpoint_writing(&self) -> bool {
         let checkpoints = self.told(Doing::Checkpoints);
         let writes = self.told(Doing::Writes);
+        let is_stocks = self.index.open.as_ref().is_some_and(Index::is_stock_checkpointing);
         writes.iter().any(|(.., byte)| checkpoints.iter().any(|(.., other)| other == byte))
+            || is_stocks
     }
 }

@@ -175,6 +175,14 @@ impl<S: Storage> Index<S> {
         }
     }
 
+    /// Whether a stock program checkpoints. What can't be told is not.
+    pub(crate) fn is_stock_checkpointing(&self) -> bool {
+        let byte = BASE + CKPT as u64;
+        let shm = self.file().filter(|_| self.lets_writers());
+        let holder = shm.map(|shm| shm.lock_conflict(byte..byte + 1, LockKind::Shared));
+        matches!(holder, Some(Ok(Some(_))))
+    }
+
     /// Whether another connection holds slots of [`WRITE`], [`CKPT`].
     pub(crate) fn is_taken(&self, slots: Range<usize>, coordination: &S::File) -> Result<bool> {
         if let Home::Memory(seat) = &self.home {

@@ -339,7 +339,7 @@ impl File for WalFile {
         };
         let mut state = self.link.state();
         let engine = state.engine()?;
-        if !engine.may_be_mapped(offset, amount) {
+        if !engine.may_be_mapped() {
             return Ok(None);
         }
         let file = engine.database().file();
