@@ -78,7 +78,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-terminal", 878),
     ("dash-testing", 987),
     ("dash-torture", 24_459),
-    ("dash-wal", 15_807),
+    ("dash-wal", 15_816),
     ("libdash", 6),
     ("packages", 1_379),
 ];

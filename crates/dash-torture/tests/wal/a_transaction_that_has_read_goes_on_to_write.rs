@@ -170,6 +170,10 @@ pub(crate) fn also_again_while_a_statement_reads() {
     let mut statement = db.db.prepare("SELECT v FROM own WHERE x <= 2").unwrap();
     let mut rows = statement.query([]).unwrap();
     rows.next().unwrap();
+    // Its own commits are no others'.
+    for _ in 0..3 {
+        write(&db, 10).unwrap();
+    }
     for _ in 0..3 {
         write(&other, 20).unwrap();
         write(&db, 10).unwrap();

@@ -14,7 +14,7 @@ use dash_engine::page_set::PageSet;
 pub(crate) struct Reads {
     /// Read or written.
     pub pages: PageSet,
-    /// The header that SQLite has begun to read with.
+    /// The header that SQLite has begun to read with, or that of its own commit since.
     pub snapshot: Option<RawHeader>,
     /// The checksum of the one that its cache goes by. `None`: it has changed unseen.
     known: Option<u64>,
@@ -64,7 +64,12 @@ impl Reads {
 
     /// SQLite goes by this header.
     pub fn go_by(&mut self, header: &RawHeader) {
-        self.known = Some(sum_of(header));
+        (self.known, self.snapshot) = (Some(sum_of(header)), Some(*header));
+    }
+
+    /// Whether SQLite goes by another header than this one: not by that of its own commit.
+    pub fn is_outdated(&self, sum: Option<u64>) -> bool {
+        self.known.is_some() && self.known != sum
     }
 
     /// `len` bytes of the database's file were read, at `offset`. SQLite also reads parts of pages:

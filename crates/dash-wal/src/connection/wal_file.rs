@@ -69,6 +69,8 @@ impl<S: Storage> Connection<S> {
     pub fn wal_close(&mut self) -> Result<()> {
         self.wal.own = OwnFrames::default();
         self.transaction.unsay(&self.process.notes);
+        // Out of WAL mode the database can get pages of another size.
+        self.reads.size = None;
         self.wal.file_bytes += self.wal.open.take().map_or(0, |wal| wal.written());
         let Transaction { undeferred, saying, .. } = std::mem::take(&mut self.transaction);
         self.transaction = Transaction { undeferred, saying, ..Transaction::default() };
