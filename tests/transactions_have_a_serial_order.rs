@@ -248,6 +248,18 @@ fn and_wait_for_each_other() {
         run(&db, "UPDATE t0 SET v = v + 1 WHERE id = 1; COMMIT");
     });
     assert_eq!(stat(&db, "upgrades"), 1);
+    // One that then changes nothing was not refused.
+    let before = suite::parts::last_error();
+    let writer = open();
+    for end in ["COMMIT", "ROLLBACK"] {
+        run(&writer, "UPDATE t1 SET v = v + 1 WHERE id = 1");
+        run(&db, "BEGIN; SELECT v FROM t0 WHERE id = 1");
+        run(&writer, "UPDATE t1 SET v = v + 1 WHERE id = 1");
+        run(&db, &format!("UPDATE t0 SET v = 0 WHERE id < 0; {end}"));
+        assert_eq!(suite::parts::last_error(), before, "{end}");
+    }
+    assert_eq!(stat(&db, "upgrades"), 3);
+    drop(writer);
     // In one thread nobody else can go on: not for longer than it says.
     let other = open();
     run(&other, "BEGIN IMMEDIATE");

@@ -63,7 +63,7 @@ pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 
 /// Lines of product source a crate may have: without tests, comments counted.
 pub(crate) const LINES: &[(&str, usize)] = &[
-    ("dash", 16_566),
+    ("dash", 16_568),
     ("dash-bench", 5_385),
     ("dash-cli", 7_655),
     ("dash-engine", 2_958),
@@ -78,7 +78,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-terminal", 878),
     ("dash-testing", 987),
     ("dash-torture", 24_459),
-    ("dash-wal", 15_816),
+    ("dash-wal", 15_800),
     ("libdash", 6),
     ("packages", 1_379),
 ];

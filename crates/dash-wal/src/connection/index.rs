@@ -42,8 +42,6 @@ pub(crate) struct WalIndex<S: Storage> {
     /// WRITER was taken ahead of SQLite, by a sleep of its busy handler.
     pub reserved: bool,
     patience: Patience,
-    /// The checksum of the header when SQLite began to read.
-    read_header: Option<u64>,
 }
 
 /// How long WRITER was waited for, in nanoseconds.
@@ -61,8 +59,7 @@ struct Patience {
 
 impl<S: Storage> Default for WalIndex<S> {
     fn default() -> Self {
-        let (patience, read_header) = (Patience::default(), None);
-        Self { open: None, inherited: None, reserved: false, patience, read_header }
+        Self { open: None, inherited: None, reserved: false, patience: Patience::default() }
     }
 }
 
@@ -232,8 +229,6 @@ impl<S: Storage> WalIndex<S> {
             c.tell(Told::Checkpoints, files.storage.monotonic_nanos());
         }
         if slots.start >= index::READ && kind == LockKind::Shared {
-            // SQLite gives the slot up again where this is not what it has read before.
-            self.read_header = self.open.as_ref().and_then(Index::header_sum);
             c.tell(Told::ReadsSince, files.storage.monotonic_nanos());
             c.tell(Told::Reads, slots.start as u64 + 1);
         }
@@ -243,12 +238,6 @@ impl<S: Storage> WalIndex<S> {
     pub fn read_slot(&self) -> Option<usize> {
         let index = self.open.as_ref()?;
         (index::READ..index::SLOTS).find(|&slot| index.held(slot) == Some(LockKind::Shared))
-    }
-
-    /// Whether somebody has committed since SQLite began to read.
-    pub fn is_outdated(&self) -> bool {
-        let Some(index) = &self.open else { return false };
-        self.read_header.is_some_and(|read| index.header_sum() != Some(read))
     }
 }
 

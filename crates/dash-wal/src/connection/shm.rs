@@ -343,6 +343,7 @@ impl<S: Storage> Connection<S> {
     /// Whether somebody has committed since this connection began to read: then it can't write.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
-        self.index.is_outdated()
+        let sum = self.index.open.as_ref().and_then(Index::header_sum);
+        self.reads.is_outdated(sum)
     }
 }

@@ -11,7 +11,7 @@ use crate::connection::index::WRITER;
 use crate::connection::state::Connection;
 use crate::connection::view::{Conflict, View};
 use crate::frames::Salts;
-use crate::index::{self, Index, IndexHeader, decode};
+use crate::index::{self, IndexHeader, decode};
 use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Error, Result};
 use dash_storage::Storage;
@@ -21,9 +21,7 @@ impl<S: Storage> Connection<S> {
     /// somebody has committed since.
     #[must_use]
     pub fn goes_on(&self) -> bool {
-        let sum = self.index.open.as_ref().and_then(Index::header_sum);
-        let reads = self.index.read_slot().is_some();
-        self.view.is_some() || reads && self.reads.is_outdated(sum)
+        self.view.is_some() || self.index.read_slot().is_some() && self.is_outdated()
     }
 
     /// Goes on to write though others have committed since SQLite began to read. WRITER is held.

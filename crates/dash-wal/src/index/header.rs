@@ -2,6 +2,7 @@
 //! `WalIndexHdr`): two copies of 48 bytes at the beginning, in the machine's byte order, and behind
 //! them what checkpoints have done.
 
+use super::pages;
 use crate::frames::{ByteOrder, Checksum, Salts, checksum};
 use dash_storage::SharedMemory;
 use std::sync::atomic::Ordering::SeqCst;
@@ -76,12 +77,16 @@ pub(super) fn backfilled<M: SharedMemory>(memory: &M) -> u32 {
     frame
 }
 
-/// The mark of reader `number` (wal.c `WalCkptInfo`): the array is behind both copies and the
-/// number of frames that were copied into the database.
+/// Where the mark of reader `number` is (wal.c `WalCkptInfo`): the array is behind both copies and
+/// the number of frames that were copied into the database.
+fn mark_place(number: usize) -> usize {
+    BACKFILL + 4 + 4 * number
+}
+
+/// That mark.
 pub(super) fn mark<M: SharedMemory>(memory: &M, number: usize) -> Option<u32> {
-    let at = 2 * HEADER + 4 + 4 * number;
-    let word = memory.word(at / 8).load(SeqCst).to_ne_bytes();
-    (number < READERS).then_some(u32::from_ne_bytes(*word[at % 8..].first_chunk()?))
+    let mark = || u32::from_ne_bytes(pages::bytes(memory, mark_place(number)));
+    (number < READERS).then(mark)
 }
 
 /// The mark of a slot that nobody reads by (READMARK_NOT_USED).
@@ -94,11 +99,7 @@ pub(super) fn is_unused<M: SharedMemory>(memory: &M, number: usize) -> bool {
 
 /// Says so. The slot is held exclusively.
 pub(super) fn unmark<M: SharedMemory>(memory: &M, number: usize) {
-    let at = 2 * HEADER + 4 + 4 * number;
-    let word = memory.word(at / 8);
-    let mut bytes = word.load(SeqCst).to_ne_bytes();
-    bytes[at % 8..at % 8 + 4].copy_from_slice(&NOT_USED.to_ne_bytes());
-    word.store(u64::from_ne_bytes(bytes), SeqCst);
+    pages::put(memory, mark_place(number), NOT_USED.to_ne_bytes());
 }
 
 /// Puts another checksum of frame `last` into the header, if that is the frame it ends with.
@@ -114,15 +115,10 @@ pub(super) fn set_frame_checksum<M: SharedMemory>(memory: &M, last: u32, sums: C
 /// Shows a reader who had no mark up to where all is in the database, and its mark there: the first
 /// one.
 pub(super) fn show_mark<M: SharedMemory>(memory: &M, last: u32) {
-    let word = |low: u32, high: u32| {
-        let mut bytes = [0; 8];
-        bytes[..4].copy_from_slice(&low.to_ne_bytes());
-        bytes[4..].copy_from_slice(&high.to_ne_bytes());
-        u64::from_ne_bytes(bytes)
-    };
-    memory.word(BACKFILL / 8).store(word(last, 0), SeqCst);
-    memory.word(BACKFILL / 8 + 1).store(word(last, NOT_USED), SeqCst);
-    memory.word(BACKFILL / 8 + 2).store(word(NOT_USED, NOT_USED), SeqCst);
+    pages::put(memory, BACKFILL, last.to_ne_bytes());
+    for (number, mark) in [0, last, NOT_USED, NOT_USED, NOT_USED].into_iter().enumerate() {
+        pages::put(memory, mark_place(number), mark.to_ne_bytes());
+    }
 }
 
 /// Makes frames visible that end with `end`, as one more change.

@@ -123,13 +123,13 @@ fn entry<M: SharedMemory>(memory: &M, key: usize) -> u16 {
 }
 
 /// `N` bytes, all of one word.
-fn bytes<M: SharedMemory, const N: usize>(memory: &M, at: usize) -> [u8; N] {
+pub(super) fn bytes<M: SharedMemory, const N: usize>(memory: &M, at: usize) -> [u8; N] {
     let word = memory.word(at / 8).load(SeqCst).to_ne_bytes();
     word[at % 8..].first_chunk().copied().unwrap_or([0; N])
 }
 
 /// Writes them. Nobody else writes to the word.
-fn put<M: SharedMemory, const N: usize>(memory: &M, at: usize, new: [u8; N]) {
+pub(super) fn put<M: SharedMemory, const N: usize>(memory: &M, at: usize, new: [u8; N]) {
     let word = memory.word(at / 8);
     let mut bytes = word.load(SeqCst).to_ne_bytes();
     bytes[at % 8..at % 8 + N].copy_from_slice(&new);

@@ -127,10 +127,11 @@ impl WalFile {
         state.reserved = None;
         let taken = taken.and_then(|()| state.upgrade_if_reading());
         match taken {
-            Ok(()) => {
+            Ok(is_upgraded) => {
                 self.failed = false;
                 self.link.begins_to_write(&state);
-                self.idle = Some(Instant::now());
+                // SQLite does not find an upgraded one's snapshot old.
+                self.idle = (!is_upgraded).then(Instant::now);
                 if let Some(waited) = writer::succeeded() {
                     state.latencies.record(Op::LockWait, waited.since);
                     self.wakeups += u64::from(waited.woken);

@@ -162,19 +162,20 @@ impl State {
         result
     }
 
-    /// WRITER was had: a transaction that has read goes on with it, if it may.
+    /// WRITER was had: a transaction that has read goes on with it, if it may. Whether others have
+    /// committed since it began.
     ///
     /// # Errors
     ///
     /// The engine's; WRITER is given up then.
-    pub fn upgrade_if_reading(&mut self) -> Result<()> {
+    pub fn upgrade_if_reading(&mut self) -> Result<bool> {
         let is_reading = |state: &Self| {
             let kept = state.kept.as_ref();
             kept.and_then(|it| it.visit(|it| it.is_reading())).unwrap_or(false)
         };
         match self.engine()?.goes_on() && is_reading(self) {
-            true => self.call(Connection::upgrade),
-            false => Ok(()),
+            true => self.call(Connection::upgrade).map(|()| true),
+            false => Ok(false),
         }
     }
 
