@@ -248,15 +248,16 @@ fn and_wait_for_each_other() {
         run(&db, "UPDATE t0 SET v = v + 1 WHERE id = 1; COMMIT");
     });
     assert_eq!(stat(&db, "upgrades"), 1);
-    // One that then changes nothing was not refused.
-    let before = suite::parts::last_error();
+    // One that then changes nothing was not refused. Other tests of this process have errors too.
+    let says = || suite::parts::last_error().contains(path.to_str().unwrap());
+    assert!(!says());
     let writer = open();
     for end in ["COMMIT", "ROLLBACK"] {
         run(&writer, "UPDATE t1 SET v = v + 1 WHERE id = 1");
         run(&db, "BEGIN; SELECT v FROM t0 WHERE id = 1");
         run(&writer, "UPDATE t1 SET v = v + 1 WHERE id = 1");
         run(&db, &format!("UPDATE t0 SET v = 0 WHERE id < 0; {end}"));
-        assert_eq!(suite::parts::last_error(), before, "{end}");
+        assert!(!says(), "{end}: {}", suite::parts::last_error());
     }
     assert_eq!(stat(&db, "upgrades"), 3);
     drop(writer);
