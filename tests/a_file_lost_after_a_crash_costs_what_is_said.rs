@@ -249,6 +249,48 @@ fn a_session_of_one_commit_or_of_normal_ones_is_stocks_to_recover() {
     }
 }
 
+/// Nor does dash need it to tell what a hand has put in the place of a file, cut or removed since.
+#[test]
+fn nor_is_a_log_needed_to_tell_what_was_put_there() {
+    for (level, commits) in [("FULL", 1), ("NORMAL", COMMITS)] {
+        for (name, says) in [("", "don't belong to app.db"), ("-wal", "app.db-wal back")] {
+            let (folder, path) = killed();
+            rows(&path).expect("recovers");
+            let older = folder.path().join("older");
+            fs::copy(&path, &older).expect("copied");
+            let mut db = Session::dash(&path, wal()).expect("opens");
+            db.must("UPDATE t SET body = zeroblob(1000)");
+            db.close();
+            let mut db = Session::dash(&path, wal()).expect("opens");
+            db.must(&format!("PRAGMA synchronous={level}"));
+            for turn in 0..commits {
+                if name == "-wal" {
+                    fs::copy(beside(&path, name), &older).expect("copied");
+                }
+                db.must(&format!("INSERT INTO t(body) VALUES ({turn})"));
+            }
+            db.kill();
+            let all = Ok(CHECKPOINTED + COMMITS + commits);
+            let replaced = beside(&path, name);
+            let right = fs::read(&replaced).expect("is there");
+            fs::copy(&older, &replaced).expect("copied");
+            for _ in 0..2 {
+                let why = rows(&path).expect_err("it is taken");
+                assert!(why.contains(says) && why.contains("--discard"), "{level}: {why}");
+            }
+            fs::write(&replaced, &right).expect("is put back");
+            if name == "-wal" {
+                let aside = folder.path().join("aside");
+                fs::rename(&replaced, &aside).expect("is moved");
+                let why = rows(&path).expect_err("commits are dropped without a word");
+                assert!(why.contains("app.db-wal is missing"), "{level}: {why}");
+                fs::rename(&aside, &replaced).expect("is moved back");
+            }
+            assert_eq!(rows(&path), all, "{level}: put back");
+        }
+    }
+}
+
 /// So does a copy of that file alone: what no checkpoint has brought there is missing.
 #[test]
 fn immutable_reads_the_database_alone() {

@@ -78,7 +78,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-terminal", 878),
     ("dash-testing", 987),
     ("dash-torture", 24_459),
-    ("dash-wal", 15_800),
+    ("dash-wal", 16_083),
     ("libdash", 6),
     ("packages", 1_379),
 ];
@@ -94,7 +94,7 @@ pub(crate) const WORDS: &[(&str, usize)] = &[
     ("crates/dash-shadow/HISTORY.md", 2_902),
     ("crates/dash-statement/FORMAT.md", 1_440),
     ("crates/dash-torture/README.md", 3_854),
-    ("crates/dash-wal/FORMAT.md", 7_835),
+    ("crates/dash-wal/FORMAT.md", 7_930),
     ("crates/dash/BACKUPS.md", 1_450),
     ("crates/dash/EXTRAS.md", 2_494),
     ("crates/dash/GUARANTEES.md", 1_718),

@@ -160,12 +160,33 @@ fn a_wal_that_was_checkpointed_and_deleted_is_not_missed() {
 fn a_wal_that_was_cut_is_refused_and_can_be_given_up() {
     let home = killed(5);
     lose_power(&home, 0);
-    home.dash(&["inspect", "app.db"]).is(1).says("lacks frames");
+    home.dash(&["inspect", "app.db"]).is(1).says("lacks commits");
     home.dash(&["recover", "app.db", "--yes"]).is(1).says("may mix two states");
     home.dash(&["recover", "app.db", "--yes", "--keep"]).is(1).says("alone");
     home.dash(&["recover", "app.db", "--yes", "--discard"]).is(0);
     whole_with(&home, 200);
     assert!(home.file("app.db-wal.before-recover-1").exists());
+}
+
+/// The same where no log knows of it, as nearly all services are killed at rest (WAL-56).
+#[test]
+fn a_wal_that_no_log_knows_of_can_be_given_up_as_well() {
+    for cut in [None, Some(0)] {
+        let home = killed(1);
+        match cut {
+            None => fs::remove_file(home.file("app.db-wal")).unwrap(),
+            Some(frames) => {
+                let wal = fs::OpenOptions::new().write(true).open(home.file("app.db-wal"));
+                wal.unwrap().set_len(wal_bytes(frames)).unwrap();
+            }
+        }
+        let says = if cut.is_none() { "is missing or blank" } else { "lacks commits" };
+        home.dash(&["inspect", "app.db"]).is(1).says(says);
+        home.dash(&["recover", "app.db", "--yes"]).is(1).says(says).says("--discard");
+        home.dash(&["recover", "app.db", "--yes", "--keep", "log"]).is(1).says("no log has");
+        home.dash(&["recover", "app.db", "--yes", "--discard"]).is(0).says("integrity_check: ok");
+        whole_with(&home, 200);
+    }
 }
 
 /// A backup comes into the place of the database, and its `-wal` goes (WAL-18).

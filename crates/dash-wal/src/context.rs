@@ -6,6 +6,10 @@
 //! with any number of those before it. So dash counts generations itself, and says with each header
 //! which first salts may still be found (WAL-4).
 
+mod head;
+
+pub use head::{HeadContext, LeftGeneration};
+
 use crate::bounds::{FRAMES_MAX, is_page_size};
 use crate::execute::Runner;
 use crate::frames::{FRAME_HEADER, frame_size, pack};
@@ -148,8 +152,7 @@ impl RecordContext {
             bytes.extend(start.header);
             bytes.extend(start.first.to_le_bytes());
             bytes.extend(start.predecessor.to_le_bytes());
-            let Stamp { counter, sum, page, page_sum } = start.stamp;
-            bytes.extend([counter, sum, page, page_sum].into_iter().flat_map(u32::to_le_bytes));
+            start.stamp.put(&mut bytes);
         }
         bytes
     }
@@ -224,57 +227,11 @@ impl RecordContext {
                 predecessor: rest.u32()?,
                 stamp: match rest.0.is_empty() {
                     true => Stamp::default(),
-                    false => Stamp {
-                        counter: rest.u32()?,
-                        sum: rest.u32()?,
-                        page: rest.u32()?,
-                        page_sum: rest.u32()?,
-                    },
+                    false => rest.stamp()?,
                 },
             }),
         };
         Ok(Self { generation, first_frame, carried, start })
-    }
-}
-
-/// What the log's head says of `-wal` while no record counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum HeadContext {
-    /// Nothing: `-wal` is as SQLite has it.
-    #[default]
-    Nothing,
-    /// The same, and the last connection has closed the database: so many flushes had made its
-    /// commits durable since the first one opened it. The next session is taken to be as long.
-    Closed { flushes: u32 },
-    /// `-wal` with the header of this generation, or an older one, is void: what it held is in the
-    /// database, durably (WAL-6).
-    Void(Generation),
-}
-
-impl HeadContext {
-    /// As bytes: none; the flushes, u32; or those of a window's start.
-    pub fn encode(&self) -> Vec<u8> {
-        match *self {
-            Self::Nothing => Vec::new(),
-            Self::Closed { flushes } => flushes.to_le_bytes().to_vec(),
-            Self::Void(start) => {
-                let generation = start.number;
-                let (carried, start) = (None, Some(start));
-                RecordContext { generation, first_frame: 0, carried, start }.encode()
-            }
-        }
-    }
-
-    /// And back.
-    pub fn decode(bytes: &[u8]) -> Result<Self> {
-        match bytes.len() {
-            0 => Ok(Self::Nothing),
-            4 => Ok(Self::Closed { flushes: Bytes(bytes).u32()? }),
-            _ => {
-                let context = RecordContext::decode(bytes, false)?;
-                context.start.map(Self::Void).ok_or_else(damaged)
-            }
-        }
     }
 }
 
@@ -297,6 +254,11 @@ impl Bytes<'_> {
 
     fn u32(&mut self) -> Result<u32> {
         self.take().map(u32::from_le_bytes)
+    }
+
+    fn stamp(&mut self) -> Result<Stamp> {
+        let [counter, sum] = [self.u32()?, self.u32()?];
+        Ok(Stamp { counter, sum, page: self.u32()?, page_sum: self.u32()? })
     }
 }
 
@@ -358,7 +320,8 @@ mod tests {
         }
         let none = RecordContext { first_frame: 80, ..whole(carried(), None) };
         assert!(RecordContext::decode(&none.encode(), true).is_err(), "it ends before it begins");
-        let closed = HeadContext::Closed { flushes: 7 };
+        let left = LeftGeneration { salts: [5, 6], stamp: generation(1, 2, 0).stamp };
+        let closed = HeadContext::Closed { flushes: 7, left: Some(left) };
         for context in [HeadContext::Nothing, closed, HeadContext::Void(start)] {
             assert_eq!(HeadContext::decode(&context.encode()).expect("whole"), context);
         }

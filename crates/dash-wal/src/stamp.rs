@@ -64,6 +64,12 @@ impl Stamp {
         Self { counter, sum, page, page_sum }
     }
 
+    /// Appends its four numbers, u32 each.
+    pub fn put(self, bytes: &mut Vec<u8>) {
+        let Self { counter, sum, page, page_sum } = self;
+        bytes.extend([counter, sum, page, page_sum].into_iter().flat_map(u32::to_le_bytes));
+    }
+
     /// Whether the header is known.
     pub fn is_known(self) -> bool {
         (self.counter, self.sum) != (0, 0)

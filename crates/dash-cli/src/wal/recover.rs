@@ -45,6 +45,13 @@ pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> 
     let Some(keep) = keep else { return Ok(Reply::Tell(undecided(file, *refusal, message))) };
     let log = report.elsewhere.clone().unwrap_or_else(|| sidecar(file, "-dashlog"));
     let chain = report.log.as_ref().and_then(|log| log.as_ref().ok()?.chain);
+    let is_of_wal = matches!(refusal, Refusal::WalRemoved | Refusal::WalCut | Refusal::Another);
+    if is_of_wal && chain.is_none() {
+        return Ok(match keep {
+            LOG => Reply::Tell(format!("nothing was done: no log has the commits. {message}")),
+            _ => discard(file, None),
+        });
+    }
     Ok(match (refusal, keep) {
         (Refusal::Newer | Refusal::DatabaseMissing | Refusal::Linked | Refusal::Others, _) => {
             Reply::Tell(message.clone())
@@ -68,10 +75,8 @@ pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> 
             Reply::Tell(format!("nothing was done: {message}"))
         }
         (Refusal::Statements, _) => without_statements(file, &log, chain.as_ref()),
-        (Refusal::WalRemoved, _) => discard_log(file, &log, chain.as_ref(), false),
-        (Refusal::WalCut, _) => {
-            let has_wal = sidecar(file, "-wal").symlink_metadata().is_ok();
-            discard_log(file, &log, chain.as_ref(), has_wal)
+        (Refusal::WalRemoved | Refusal::WalCut, _) => {
+            discard(file, chain.as_ref().map(|chain| (&*log, chain)))
         }
         (Refusal::Another, _) => {
             let logs = report.relation == Some(Relation::Same);
@@ -117,26 +122,12 @@ pub fn is_cut_off(report: &Report) -> bool {
 /// What a person is told who has not decided yet.
 fn undecided(file: &Path, refusal: Refusal, message: &str) -> String {
     let shown = file.shown();
-    match refusal {
-        Refusal::Newer
-        | Refusal::DatabaseMissing
-        | Refusal::Linked
-        | Refusal::Others
-        | Refusal::LogMissing
-        | Refusal::LogWiped
-        | Refusal::WalRemoved
-        | Refusal::Statements
-        | Refusal::Stranger
-        | Refusal::Another
-        | Refusal::Strayed(_) => message.to_owned(),
-        Refusal::WalCut => format!(
-            "{message}. The sure way is to put the right {shown}-wal back, or a backup. --discard takes {shown} as it is, without \
-             {shown}-wal and the log: the commits in them are lost, and it may mix two states"
-        ),
-        Refusal::Damaged => format!(
+    match refusal == Refusal::Damaged {
+        true => format!(
             "{message}. The sure way is a backup. --discard takes {shown} and {shown}-wal without the log: commits that only \
              the log held are lost, and after a power loss it may mix two states"
         ),
+        false => message.to_owned(),
     }
 }
 
@@ -174,25 +165,33 @@ fn keep_log(file: &Path, log: &Path, chain: Option<&ChainSeen>) -> Reply {
     })
 }
 
-/// The database as it is; `-wal`, where there is one, goes aside.
-fn discard_log(file: &Path, log: &Path, chain: Option<&ChainSeen>, has_wal: bool) -> Reply {
+/// The database as it is; `-wal`, where there is one, goes aside. `log`: one that has commits of
+/// that.
+fn discard(file: &Path, log: Option<(&Path, &ChainSeen)>) -> Reply {
     let (shown, wal) = (file.shown(), sidecar(file, "-wal"));
-    let lost = chain.map_or(0, |chain| chain.commits);
     let by = |file: &Path| decide(file, Choice::Discard);
-    let mut steps = vec![Step::Copy { from: log.to_owned(), to: free_name(log) }];
-    if has_wal {
+    let mut steps = Vec::new();
+    let (lost, what) = match log {
+        Some((log, chain)) => {
+            steps.push(Step::Copy { from: log.to_owned(), to: free_name(log) });
+            let lost = format!(
+                "are those of the {} in the log that no checkpoint had copied, and what {shown}-wal held before them",
+                words::counted(chain.commits, "commit")
+            );
+            (lost, format!("mark {} void, so that {shown} counts as it is", log.shown()))
+        }
+        None => (
+            format!("is what {shown}-wal holds, or held, and no checkpoint had copied"),
+            format!("go on without {}", wal.shown()),
+        ),
+    };
+    if wal.symlink_metadata().is_ok() {
         steps.push(Step::Rename { from: wal.clone(), to: free_name(&wal) });
     }
-    steps.push(Step::Decide {
-        what: format!("mark {} void, so that {shown} counts as it is", log.shown()),
-        file: file.to_owned(),
-        by,
-    });
+    steps.push(Step::Decide { what, file: file.to_owned(), by });
     steps.push(open(file, "takes it as it is"));
     let why = format!(
-        "Taken is {shown} as it is. Lost are those of the {} in the log that no checkpoint had copied, and what {shown}-wal held \
-         before them. Where a checkpoint was cut off it mixes two states: integrity_check looks.",
-        words::counted(lost, "commit")
+        "Taken is {shown} as it is. Lost {lost}. Where a checkpoint was cut off it mixes two states: integrity_check looks."
     );
     Reply::Do(Plan { why, steps })
 }

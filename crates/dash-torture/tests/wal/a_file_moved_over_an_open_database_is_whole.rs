@@ -2,6 +2,7 @@
 //! ends, for `-wal` would be read into the backup: the backup is refused.
 
 use crate::a_log_of_another_state_is_refused::{Files, backup_and_crash, refused};
+use crate::common::is_fenced;
 
 #[test]
 pub(crate) fn or_refused() {
@@ -22,6 +23,7 @@ pub(crate) fn or_refused() {
         }
         tale.machine.kill(&stock.process);
         drop(stock);
+        assert!(is_fenced(&tale.machine), "closes {closes}: stock SQLite may read -wal into it");
         refused(&tale, &format!("closes {closes}"));
     }
 }

@@ -15,7 +15,7 @@ const ALL: [&str; 3] = ["", "-wal", "-dashlog"];
 pub(crate) struct Files(pub(crate) Vec<(&'static str, Option<Vec<u8>>)>);
 
 impl Files {
-    fn of(machine: &Machine, endings: &[&'static str]) -> Self {
+    pub(crate) fn of(machine: &Machine, endings: &[&'static str]) -> Self {
         let folder = machine.process().open_directory(Path::new("/")).unwrap();
         let read = |ending: &&'static str| {
             let name = format!("app.db{ending}");

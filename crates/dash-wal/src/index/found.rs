@@ -49,6 +49,16 @@ impl FoundIndex {
         Some((self.header?.0, self.copied.max(self.attempted)))
     }
 
+    /// The salts of its `-wal`, and the last frame that anybody saw.
+    pub(crate) fn end(&self) -> Option<(Salts, u32)> {
+        self.header
+    }
+
+    /// Whether anybody saw a frame that no checkpoint has copied.
+    pub(crate) fn has_uncopied(&self) -> bool {
+        self.header.is_some_and(|(_, last)| self.copied < last)
+    }
+
     /// Whether all frames of a generation that anybody saw are in the database: its checkpoint was
     /// complete, or another one has begun since. `None`: it says nothing.
     pub(crate) fn has_copied(&self, generation: Salts) -> Option<bool> {

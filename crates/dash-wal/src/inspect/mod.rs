@@ -14,7 +14,7 @@ use crate::index::FoundIndex;
 use crate::logged::{Frames, Logged};
 use crate::names::Names;
 use crate::recovery::anew::survivor;
-use crate::recovery::look::{Log, Look};
+use crate::recovery::look::{Chain, Log, Look};
 use crate::recovery::orphaned::orphaned;
 use crate::recovery::rows::{Boot, Situation, decide, explain};
 use crate::shared::coordination::{Beside, Left, left_in};
@@ -184,9 +184,15 @@ impl<'a, S: Storage> Files<'a, S> {
         let Some(file) = opened else {
             if let Some(database) = self.db {
                 let look = self.look(database);
-                if decide(look.without_log(fence, self.wal, boot)?) == Action::RefuseLost {
-                    let refusal = (Refusal::LogMissing, look.missing_log().to_string());
-                    return Ok((None, None, Err(refusal)));
+                let action = decide(look.without_log(fence, self.wal, boot)?);
+                let refusal = match action {
+                    Action::RefuseLost => Some((Refusal::LogMissing, look.missing_log())),
+                    other => {
+                        look.refusal(other, None).map(|why| (kind_of(other, None, &look), why))
+                    }
+                };
+                if let Some((kind, why)) = refusal {
+                    return Ok((None, None, Err((kind, why.to_string()))));
                 }
             }
             return Ok((
@@ -230,18 +236,10 @@ impl<'a, S: Storage> Files<'a, S> {
         if let Some(process) = self.reader.filter(|_| is_gone && log.chain.is_some()) {
             return Ok(Err((Refusal::Others, survivor(self.names, process).to_string())));
         }
+        if let Some(why) = look.refusal(explained.0, log.chain.as_ref()) {
+            return Ok(Err((kind_of(explained.0, log.chain.as_ref(), look), why.to_string())));
+        }
         Ok(match explained {
-            (Action::RefuseAbsent, _) => {
-                let chain = log.chain.as_ref();
-                let is_cut = chain.is_some_and(|chain| !chain.carries && look.lacks_before(chain));
-                let refusal = if is_cut { Refusal::WalCut } else { Refusal::WalRemoved };
-                Err((refusal, look.missing_wal(chain).to_string()))
-            }
-            (Action::RefuseLost, _) => Err((Refusal::LogWiped, look.wiped_log().to_string())),
-            (Action::RefuseGap, _) => Err((Refusal::WalCut, look.missing_frames().to_string())),
-            (Action::RefuseAnother, _) => {
-                Err((Refusal::Another, look.another_database().to_string()))
-            }
             done @ (Action::Replay, _) => {
                 look.check_images(log)?;
                 match look.needs_statements(log, self.wal)? {
@@ -252,6 +250,17 @@ impl<'a, S: Storage> Files<'a, S> {
             }
             done => Ok(done),
         })
+    }
+}
+
+/// Of what kind the refusal of a row of the table is.
+fn kind_of<S: Storage>(action: Action, chain: Option<&Chain>, look: &Look<'_, S>) -> Refusal {
+    let is_cut = || chain.is_some_and(|chain| !chain.carries && look.lacks_before(chain));
+    match action {
+        Action::RefuseAbsent if !is_cut() => Refusal::WalRemoved,
+        Action::RefuseLost => Refusal::LogWiped,
+        Action::RefuseAnother => Refusal::Another,
+        _ => Refusal::WalCut,
     }
 }
 

@@ -271,11 +271,11 @@ pub enum Refusal {
     /// Something else is in the log's place, and may have been written over commits that are
     /// nowhere else.
     LogWiped,
-    /// `-wal` was removed, and the log holds commits that the database lacks.
+    /// `-wal` was removed, and held commits that the database lacks.
     WalRemoved,
-    /// The log is not of this database, or not of this state of it.
+    /// The log, or `-wal`, is not of this database, or not of this state of it.
     Another,
-    /// `-wal` lacks frames that come before those in the log.
+    /// `-wal` lacks frames that come before those in the log, or that killed processes had seen.
     WalCut,
     /// The log has statements to be run again, by the SQLite that ran them: a program that has it
     /// may open the database.

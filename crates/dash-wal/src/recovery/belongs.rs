@@ -8,7 +8,7 @@
 
 use super::look::{Chain, Log, Look};
 use super::rows::{Boot, Database, WalIs};
-use crate::context::{RecordContext, page_of};
+use crate::context::{Generation, RecordContext, page_of};
 use crate::frames::{Prefix, WalHeader, walk};
 use crate::index::FoundIndex;
 use crate::logged::Frames;
@@ -58,7 +58,7 @@ impl<S: Storage> Look<'_, S> {
         let is_own = || -> Result<bool> {
             Ok(chain.generation.stamp.is_known()
                 && self.is_elsewhere(log) == Some(false)
-                && self.is_known(log, chain, None)?)
+                && self.is_known(Some(log), &chain.generation, None)?)
         };
         Ok(match otherwise == Database::Another && !is_own()? {
             true => Database::Another,
@@ -88,7 +88,8 @@ impl<S: Storage> Look<'_, S> {
         let Some(chain) = &log.chain else { return Ok(Database::Complete) };
         if matches!(wal_is, WalIs::Same | WalIs::Older) {
             let wal = wal.filter(|_| wal_is == WalIs::Same);
-            let known = broken(Mutation::AnotherTaken) || self.is_known(log, chain, wal)?;
+            let known = broken(Mutation::AnotherTaken)
+                || self.is_known(Some(log), &chain.generation, wal)?;
             return Ok(if known { Database::Complete } else { Database::Another });
         }
         let absent = wal_is != WalIs::Newer;
@@ -139,7 +140,7 @@ impl<S: Storage> Look<'_, S> {
         let removed = absent
             && another
             && !elsewhere
-            && self.is_known(log, chain, None)?
+            && self.is_known(Some(log), &chain.generation, None)?
             && self.is_written_since(log)? != Some(Ordering::Greater);
         if another && (!removed || broken(Mutation::RemovedTakenForAnother)) {
             return Ok(Database::Another);
@@ -238,9 +239,13 @@ impl<S: Storage> Look<'_, S> {
     /// Whether the database's header is that of the generation's beginning, or one that a frame of
     /// it, in the log or in `-wal`, may have put there; and so the page that was written last
     /// before.
-    fn is_known(&self, log: &Log<S::File>, chain: &Chain, wal: Option<&S::File>) -> Result<bool> {
-        let first = chain.generation.stamp;
-        let size = page_of(&chain.generation.header);
+    pub(super) fn is_known(
+        &self,
+        log: Option<&Log<S::File>>,
+        generation: &Generation,
+        wal: Option<&S::File>,
+    ) -> Result<bool> {
+        let (first, size) = (generation.stamp, page_of(&generation.header));
         if self.has_other_pages(size)? {
             return Ok(false);
         }
@@ -263,7 +268,7 @@ impl<S: Storage> Look<'_, S> {
             known && page_known
         };
         let mut images = Images::new(size);
-        for record in log.scan.records() {
+        for record in log.into_iter().flat_map(|log| log.scan.records()) {
             for frame in Frames::of(&record?)?.1 {
                 let (page, commit) = (frame.entry.unit, frame.commit);
                 let image = if page == 1 { Some(images.feed(&frame.entry)?) } else { None };

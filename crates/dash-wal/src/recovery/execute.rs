@@ -178,7 +178,7 @@ impl<S: Storage> Look<'_, S> {
         })?;
         match upto.last == base && upto.committed == base {
             true => Ok(Some((done, upto))),
-            false => Err(self.missing_frames()),
+            false => Err(self.cut_wal()),
         }
     }
 

@@ -1,16 +1,16 @@
 //! What recovery looks at: the log, `-wal`'s header, the pages of the database. Nothing is changed,
 //! so [`crate::inspect`] looks at the same.
 
-use super::rows::{Boot, Database, LogSays, Situation, WalIs};
+use super::rows::{Boot, LogSays, Situation, WalIs};
 use crate::context::{
-    Generation, HeadContext, RecordContext, Relation, WAL_HEADER, page_of, salts_of,
+    Generation, HeadContext, LeftGeneration, RecordContext, Relation, WAL_HEADER, page_of, salts_of,
 };
 use crate::frames::{Prefix, WalHeader, seal, valid_prefix};
 use crate::index::FoundIndex;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::shared::coordination::Beside;
-use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::error::{Context, Operation, Result};
 use dash_engine::io::read_exact;
 use dash_engine::open::shell_word;
 use dash_log::file::LogFile;
@@ -103,6 +103,14 @@ impl<F: File> Log<F> {
         self.chain.is_some() || matches!(self.head, HeadContext::Void(_))
     }
 
+    /// What the head says of a `-wal` that stays.
+    fn left(&self) -> Option<LeftGeneration> {
+        match self.head {
+            HeadContext::Closed { left, .. } => left,
+            HeadContext::Nothing | HeadContext::Void(_) => None,
+        }
+    }
+
     fn says(&self) -> LogSays {
         match &self.chain {
             Some(chain) if !chain.has_frames => LogSays::Generation,
@@ -187,20 +195,23 @@ impl<S: Storage> Look<'_, S> {
         if log.is_wiped() && !broken(Mutation::WipedLogTaken) {
             return self.without_log(fence, wal, boot);
         }
+        if log.says() == LogSays::Nothing {
+            return self.without_records(log.left(), wal, boot);
+        }
         let wal_is = match self.relation(log.generation(), wal)? {
             // The header was durable before the first record, so it was cut to nothing since, which
             // is a deletion by another name; or the file system has lost it.
             WalIs::Blank if log.chain.is_some() => WalIs::Absent,
+            // The log need not know which headers came before.
+            WalIs::Newer if boot == Boot::Same && self.is_before_seen(log.generation(), wal)? => {
+                WalIs::Older
+            }
             wal_is => wal_is,
         };
         let lost =
             wal.filter(|_| wal_is == WalIs::Absent && !broken(Mutation::LostTakenForDeleted));
         let lost = lost.map(File::metadata).transpose();
         let lost = lost.during(Operation::Stat, self.names.shown_wal())?;
-        let reaches = match (&log.chain, wal, wal_is) {
-            (Some(chain), Some(wal), WalIs::Same) => self.prefix_reaches(wal, chain.first_frame)?,
-            _ => true,
-        };
         let database = self.database(log, wal, wal_is, boot)?;
         let database = match &log.chain {
             Some(chain) if lost.is_some_and(|found| found.len > 0) => {
@@ -208,29 +219,24 @@ impl<S: Storage> Look<'_, S> {
             }
             _ => database,
         };
-        Ok(Situation { log: log.says(), wal: wal_is, database, reaches })
-    }
-
-    /// The same, where there is no log, or what is there is none. From before its first record on a
-    /// session has a name fence, and `-wal` a header; a fence without that may be of another mode
-    /// (WAL-20).
-    pub(crate) fn without_log(
-        &self,
-        fence: bool,
-        wal: Option<&S::File>,
-        boot: Boot,
-    ) -> Result<Situation> {
-        let wal = self.relation(None, wal)?;
-        let is_lost = fence && boot != Boot::Same && wal == WalIs::Newer;
-        let log = match is_lost && !broken(Mutation::LostLogIgnored) {
-            true => LogSays::Lost,
-            false => LogSays::Nothing,
+        let has_all = match (&log.chain, wal, wal_is) {
+            // The header was durable before frames of its generation came into the log.
+            (Some(chain), _, WalIs::Older) if chain.has_frames => false,
+            (Some(chain), Some(wal), WalIs::Same | WalIs::Older) => {
+                self.prefix_reaches(wal, chain.first_frame)?
+                    && (boot != Boot::Same || self.has_all_seen(wal, chain.last_frame)?)
+            }
+            _ => true,
         };
-        Ok(Situation { log, wal, database: Database::Complete, reaches: true })
+        Ok(Situation { log: log.says(), wal: wal_is, database, has_all })
     }
 
     /// How `-wal` stands to the generation that the log speaks of.
-    fn relation(&self, generation: Option<Generation>, wal: Option<&S::File>) -> Result<WalIs> {
+    pub(super) fn relation(
+        &self,
+        generation: Option<Generation>,
+        wal: Option<&S::File>,
+    ) -> Result<WalIs> {
         let Some(wal) = wal else { return Ok(WalIs::Absent) };
         let Some(header) = raw_header(wal, self.names.shown_wal())? else {
             return Ok(WalIs::Blank);
@@ -273,87 +279,6 @@ impl<S: Storage> Look<'_, S> {
             }
         }
         Ok(())
-    }
-
-    /// The same error, which says in which file damage is, and what to do, if it did not.
-    pub(crate) fn named(&self, error: Error) -> Error {
-        match error {
-            Error::Corrupt(what) if !what.contains(&**self.names.shown()) => {
-                self.damaged_log(&what)
-            }
-            other => other,
-        }
-    }
-
-    /// What no crash leaves in a log.
-    pub(crate) fn damaged_log(&self, what: &str) -> Error {
-        Error::Corrupt(format!(
-            "{}: {what}; no crash leaves that. `sqlite-dash recover {}` tells what can be done",
-            self.names.shown_log(),
-            shell_word(&self.names.db)
-        ))
-    }
-
-    /// Why a database isn't opened whose log was removed by hand.
-    pub(crate) fn missing_log(&self) -> Error {
-        let (wal, log) = (self.names.shown_wal(), self.names.shown_log());
-        let db = shell_word(&self.names.db);
-        Error::CantOpen(format!(
-            "{log} is missing: {db} was in use when the power was lost, and its last commits may be there alone; put {log} \
-             back, or let `sqlite-dash recover {db} --discard` take {db} and {wal} without them"
-        ))
-    }
-
-    /// The same, where something else is in the log's place, or in that of the sign that says where
-    /// it is.
-    pub(crate) fn wiped_log(&self) -> Error {
-        let (wal, log) = (self.names.shown_wal(), self.names.shown_log());
-        let db = shell_word(&self.names.db);
-        Error::CantOpen(format!(
-            "{log} is neither a log nor says where that is, as if it had been emptied or written over: {db} was in use when the \
-             power was lost, and its last commits may have been there alone; put {log} back, or let `sqlite-dash recover {db} --discard` \
-             take {db} and {wal} without them"
-        ))
-    }
-
-    /// Why a database isn't opened whose `-wal` was removed by hand. What the log carries by
-    /// statements can't be kept without it.
-    pub(crate) fn missing_wal(&self, chain: Option<&Chain>) -> Error {
-        let (wal, log) = (self.names.shown_wal(), self.names.shown_log());
-        let db = shell_word(&self.names.db);
-        if chain.is_some_and(|chain| chain.carries) {
-            return Error::CantOpen(format!(
-                "{wal} is missing: {log} holds commits that were in it by their statements alone, which can be run again only \
-                 on what was before them in {wal}; put {wal} back, or let `sqlite-dash recover {db} --discard` take the database as it \
-                 is, which is right where {db} is a backup, or a program on stock SQLite went on after all of dash's had been killed"
-            ));
-        }
-        if chain.is_some_and(|chain| self.lacks_before(chain)) {
-            return Error::CantOpen(format!(
-                "{wal} is missing or blank: {log} holds commits that come behind others, which {wal} alone held; put {wal} back, or \
-                 let `sqlite-dash recover {db} --discard` take the database as it is, which is right where {db} is a backup"
-            ));
-        }
-        Error::CantOpen(format!(
-            "{wal} is missing or blank: {log} holds commits that were in it and that {db} lacks; put {wal} back, or let `sqlite-dash recover {db}` \
-             choose: --keep takes the commits from the log, --discard the database as it is, which is right where {db} \
-             is a backup, or a program on stock SQLite went on after all of dash's had been killed"
-        ))
-    }
-
-    /// Why a database isn't opened beside a log that is not of it.
-    pub(crate) fn another_database(&self) -> Error {
-        let (db, log) = (self.names.shown(), self.names.shown_log());
-        Error::CantOpen(format!(
-            "{log} holds commits that don't belong to {db}: one of the two is another database's, or {db} is an older state of \
-             its own, as of a backup; put back what belongs together, or let `sqlite-dash recover {db} --discard` take {db} without \
-             them"
-        ))
-    }
-
-    /// Why a database isn't opened whose `-wal` is shorter than any crash leaves it.
-    pub(crate) fn missing_frames(&self) -> Error {
-        self.damaged_log("-wal lacks frames that come before those in the log")
     }
 }
 

@@ -8,10 +8,12 @@ mod again;
 pub(crate) mod anew;
 mod belongs;
 mod execute;
+mod left;
 pub(crate) mod look;
 pub(crate) mod orphaned;
 pub(crate) mod others_files;
 mod recovered;
+mod refusals;
 mod replay;
 pub(crate) mod rows;
 mod target;
@@ -165,8 +167,8 @@ impl<S: Storage> Recovery<'_, S> {
             let done = self.act(log, wal, fence, boot, choice);
             wal = done.map_err(|error| self.look().named(error))?;
             recovered.fence = fence && !log.is_wiped();
-        } else if fence {
-            self.go_without_log(wal.as_ref(), boot, choice)?;
+        } else if fence || boot == Boot::Same {
+            self.go_without_log(wal.as_ref(), fence, boot, choice)?;
             recovered.fence = false;
         }
         let flushed = same_cache || log.is_some() || fence;
@@ -286,13 +288,19 @@ impl<S: Storage> Recovery<'_, S> {
         Ok(())
     }
 
-    /// There is a name fence, and no log.
-    fn go_without_log(&self, wal: Option<&S::File>, boot: Boot, choice: Choice) -> Result<()> {
-        let situation = self.look().without_log(true, wal, boot)?;
-        match decide(situation) {
-            Action::Leave => Ok(()),
-            _ if choice == Choice::Discard => Ok(()),
-            _ => Err(self.look().missing_log()),
+    /// There is no log; `fence`: but a name fence.
+    fn go_without_log(
+        &self,
+        wal: Option<&S::File>,
+        fence: bool,
+        boot: Boot,
+        choice: Choice,
+    ) -> Result<()> {
+        let look = self.look();
+        match decide(look.without_log(fence, wal, boot)?) {
+            Action::RefuseLost | Action::RefuseAbsent if choice == Choice::Discard => Ok(()),
+            Action::RefuseLost => Err(look.missing_log()),
+            other => look.refusal(other, None).map_or(Ok(()), Err),
         }
     }
 
@@ -330,18 +338,17 @@ impl<S: Storage> Recovery<'_, S> {
                     executed => executed?,
                 }
             }
-            (Action::RefuseAbsent, Some(chain), _) => match choice {
-                Choice::Ask => return Err(self.look().missing_wal(Some(chain))),
-                Choice::Keep if chain.carries || self.look().lacks_before(chain) => {
-                    return Err(self.look().missing_wal(Some(chain)));
-                }
-                Choice::Keep => return self.make_wal_anew(log, chain).map(Some),
-                Choice::Discard => {}
-            },
-            (Action::RefuseLost | Action::RefuseAnother, ..) if choice == Choice::Discard => {}
-            (Action::RefuseLost, ..) => return Err(self.look().wiped_log()),
-            (Action::RefuseAnother, ..) => return Err(self.look().another_database()),
-            _ => return Err(self.look().missing_frames()),
+            (Action::RefuseAbsent, Some(chain), _)
+                if choice == Choice::Keep && !chain.carries && !self.look().lacks_before(chain) =>
+            {
+                return self.make_wal_anew(log, chain).map(Some);
+            }
+            (Action::RefuseLost | Action::RefuseAbsent, ..) if choice == Choice::Discard => {}
+            (Action::RefuseAnother, Some(_), _) if choice == Choice::Discard => {}
+            (other, chain, _) => {
+                let refusal = self.look().refusal(other, chain.as_ref());
+                return Err(refusal.unwrap_or_else(|| self.look().cut_wal()));
+            }
         }
         Ok(wal)
     }
@@ -352,7 +359,7 @@ impl<F: File> Log<F> {
     /// before was short, as a program that opens the database for each request makes them.
     fn stock_first(&self, tuning: &Tuning) -> u64 {
         match self.head {
-            HeadContext::Closed { flushes } if u64::from(flushes) < tuning.short_session => {
+            HeadContext::Closed { flushes, .. } if u64::from(flushes) < tuning.short_session => {
                 tuning.short_session.max(tuning.stock_commits)
             }
             _ => tuning.stock_commits,

@@ -79,8 +79,9 @@ pub(crate) struct Situation {
     pub log: LogSays,
     pub wal: WalIs,
     pub database: Database,
-    /// `-wal` has all frames before the log's first one.
-    pub reaches: bool,
+    /// `-wal` has all frames before the log's first one, and with the log's all that the wal-index
+    /// of killed processes shows.
+    pub has_all: bool,
 }
 
 /// What is done.
@@ -101,7 +102,7 @@ pub enum Action {
     RefuseAbsent,
     /// The database is not opened: the log is of another one, or of another state of it.
     RefuseAnother,
-    /// The database is not opened: what no crash leaves.
+    /// The database is not opened: `-wal` was cut, or replaced by an older one.
     RefuseGap,
 }
 
@@ -110,15 +111,15 @@ struct Row {
     log: fn(LogSays) -> bool,
     wal: &'static [WalIs],
     database: Option<Database>,
-    reaches: Option<bool>,
+    has_all: Option<bool>,
     action: Action,
     story: &'static str,
 }
 
 impl Row {
-    /// The same, where `-wal` does not reach so far.
+    /// The same, where frames are missing.
     fn cut(self) -> Self {
-        Self { reaches: Some(false), ..self }
+        Self { has_all: Some(false), ..self }
     }
 
     /// The same, where the database is so.
@@ -127,11 +128,11 @@ impl Row {
     }
 
     fn fits(&self, situation: &Situation) -> bool {
-        let Situation { log, wal, database, reaches } = *situation;
+        let Situation { log, wal, database, has_all } = *situation;
         (self.log)(log)
             && self.wal.contains(&wal)
             && self.database.is_none_or(|wanted| wanted == database)
-            && self.reaches.is_none_or(|wanted| wanted == reaches)
+            && self.has_all.is_none_or(|wanted| wanted == has_all)
     }
 }
 
@@ -141,12 +142,25 @@ fn lost(log: LogSays) -> bool {
     log == LogSays::Lost
 }
 
-fn frames(log: LogSays) -> bool {
-    log == LogSays::Frames
+fn nothing(log: LogSays) -> bool {
+    log == LogSays::Nothing
+}
+
+fn void(log: LogSays) -> bool {
+    log == LogSays::Void
+}
+
+fn generation(log: LogSays) -> bool {
+    log == LogSays::Generation
 }
 
 fn chain(log: LogSays) -> bool {
-    frames(log) || log == LogSays::Generation
+    generation(log) || log == LogSays::Frames
+}
+
+/// What `-wal` holds counts, or what the log has of it.
+fn counts(log: LogSays) -> bool {
+    nothing(log) || chain(log)
 }
 
 fn row(
@@ -155,53 +169,55 @@ fn row(
     action: Action,
     story: &'static str,
 ) -> Row {
-    Row { log, wal, database: None, reaches: None, action, story }
+    Row { log, wal, database: None, has_all: None, action, story }
 }
 
 fn rows() -> [Row; 12] {
     use Action as A;
     use WalIs as W;
     [
-        row(
-            |log| log == LogSays::Nothing,
-            ANY,
-            A::Leave,
-            "the log was never used, or it was closed with all that counts in -wal, or cut off before its first record",
-        ),
         row(lost, ANY, A::RefuseLost, "the log was removed, emptied or overwritten, or left behind"),
         row(
-            |log| log == LogSays::Void,
+            void,
             &[W::Same, W::Older, W::Blank],
             A::Blank,
             "a close, or a checkpoint that cut -wal, was itself cut off before the deletion was durable",
         ),
+        row(void, &[W::Absent, W::Newer], A::Leave, "it was closed; what -wal holds came later"),
         row(
-            |log| log == LogSays::Void,
-            &[W::Absent, W::Newer],
-            A::Leave,
-            "it was closed cleanly; what -wal holds, if anything, came later",
-        ),
+            counts,
+            &[W::Same, W::Newer],
+            A::RefuseGap,
+            "-wal was cut, or replaced by an older one: frames are missing that were in it",
+        )
+        .cut(),
         row(
-            chain,
+            counts,
             ANY,
             A::RefuseAnother,
             "the database was replaced by another one, or by an older state, or the log was copied here",
         )
         .of(Database::Another),
+        row(counts, &[W::Older], A::RefuseGap, "-wal was replaced by an older one").cut(),
         row(
-            chain,
+            counts,
             &[W::Absent, W::Blank],
             A::RefuseAbsent,
             "-wal was removed by hand: a deletion by SQLite comes after a complete checkpoint, which only statements don't tell",
         )
         .of(Database::LacksImages),
         row(
+            nothing,
+            ANY,
+            A::Leave,
+            "the log was never used, or it was closed with all that counts in -wal, or cut off before its first record",
+        ),
+        row(
             chain,
             &[W::Absent, W::Blank],
             A::Discard,
             "a stock program that had survived, or a close that was cut off, checkpointed everything and deleted -wal",
         ),
-        row(frames, &[W::Same], A::RefuseGap, "-wal was cut, or replaced by another one").cut(),
         row(
             chain,
             &[W::Same],
@@ -209,16 +225,10 @@ fn rows() -> [Row; 12] {
             "the power was lost, or all processes were killed; then there is mostly nothing to write",
         ),
         row(
-            |log| log == LogSays::Generation,
+            generation,
             &[W::Older],
             A::Replay,
             "the newest header of -wal was never written, or never flushed",
-        ),
-        row(
-            frames,
-            &[W::Older],
-            A::RefuseAnother,
-            "the header was durable before its frames came into the log, so -wal was replaced by an older one",
         ),
         row(
             chain,
@@ -251,8 +261,8 @@ mod tests {
         for log in logs {
             for &wal in ANY {
                 for database in [Database::Complete, Database::LacksImages, Database::Another] {
-                    for reaches in [true, false] {
-                        all.push(Situation { log, wal, database, reaches });
+                    for has_all in [true, false] {
+                        all.push(Situation { log, wal, database, has_all });
                     }
                 }
             }
@@ -264,22 +274,22 @@ mod tests {
     #[test]
     fn the_table_does_what_each_action_is_for() {
         for situation in all() {
-            let Situation { log, wal, database, reaches } = situation;
+            let Situation { log, wal, database, has_all } = situation;
+            let is_gone = matches!(wal, WalIs::Absent | WalIs::Blank);
             let expected = match (log, wal) {
-                (LogSays::Nothing, _) => Action::Leave,
                 (LogSays::Lost, _) => Action::RefuseLost,
                 (LogSays::Void, WalIs::Older | WalIs::Same | WalIs::Blank) => Action::Blank,
                 (LogSays::Void, _) => Action::Leave,
+                (_, WalIs::Same | WalIs::Newer) if !has_all => Action::RefuseGap,
                 _ if database == Database::Another => Action::RefuseAnother,
-                (_, WalIs::Absent | WalIs::Blank) if database == Database::LacksImages => {
-                    Action::RefuseAbsent
-                }
-                (_, WalIs::Absent | WalIs::Blank) => Action::Discard,
-                (LogSays::Frames, WalIs::Same) if !reaches => Action::RefuseGap,
-                (_, WalIs::Same) => Action::Replay,
-                (LogSays::Frames, WalIs::Older) => Action::RefuseAnother,
-                (_, WalIs::Older) => Action::Replay,
+                (_, WalIs::Older) if !has_all => Action::RefuseGap,
+                _ if is_gone && database == Database::LacksImages => Action::RefuseAbsent,
+                (LogSays::Nothing, _) => Action::Leave,
+                _ if is_gone => Action::Discard,
                 (_, WalIs::Newer) => Action::Leave,
+                // The header was durable before the frames came into the log.
+                (LogSays::Frames, WalIs::Older) => Action::RefuseGap,
+                _ => Action::Replay,
             };
             assert_eq!(decide(situation), expected, "{situation:?}");
         }

@@ -2,6 +2,7 @@
 //! that have the database open. It exists while somebody does, is made anew by the first opener and
 //! holds nothing that recovery needs, but whether the page cache of its writers is still there.
 
+use crate::context::LeftGeneration;
 use crate::options::Stock;
 use dash_engine::coordination::{DASH, Head, LAYOUT, WAL_LAYOUTS, named};
 use dash_engine::copied::Copied;
@@ -236,6 +237,8 @@ pub(crate) struct Beside {
     pub(crate) copied_with: Option<u64>,
     /// See [`Word::LogWritten`].
     pub(crate) log_written: u64,
+    /// `-wal`'s generation, where it has one.
+    pub(crate) left: Option<LeftGeneration>,
 }
 
 /// What one tells whoever only reads it.
@@ -264,8 +267,7 @@ pub(crate) fn left_in<F: File>(file: &F, name: &str) -> Result<Left> {
         Ok(u64::from_ne_bytes(bytes))
     };
     let (life, is_ours) = (word(Word::CacheLife)?, word(Word::Magic)? == MARK);
-    let (own, log, log_written) = (word(Word::Own)?, word(Word::LogId)?, word(Word::LogWritten)?);
-    let beside = Beside::of(file, is_ours, [own, log, log_written]);
+    let beside = Beside::of(file, is_ours, word)?;
     let (in_memory, of) = (word(Word::InMemory)? != 0, word(Word::InMemoryOf)?);
     let in_memory_of = (is_ours && in_memory).then_some(of);
     let (cache_life, stock) = ((life != 0).then_some(life), Stock::of(word(Word::Stock)?));
@@ -275,13 +277,19 @@ pub(crate) fn left_in<F: File>(file: &F, name: &str) -> Result<Left> {
 }
 
 impl Beside {
-    /// By the words [`Word::Own`], [`Word::LogId`] and [`Word::LogWritten`].
-    fn of<F: File>(file: &F, is_ours: bool, [own, log, log_written]: [u64; 3]) -> Self {
+    /// By what its words say.
+    fn of<F: File>(file: &F, is_ours: bool, word: impl Fn(Word) -> Result<u64>) -> Result<Self> {
         if !is_ours {
-            return Self::default();
+            return Ok(Self::default());
         }
+        let (own, log) = (word(Word::Own)?, word(Word::LogId)?);
         let is_copied = own != 0 && own != file.id().inode && log != 0;
-        Self { copied_with: is_copied.then_some(log), log_written }
+        let stamp = [word(Word::Stamp)?, word(Word::StampPage)?];
+        Ok(Self {
+            copied_with: is_copied.then_some(log),
+            log_written: word(Word::LogWritten)?,
+            left: LeftGeneration::of_words(word(Word::Salts)?, stamp),
+        })
     }
 }
 
@@ -342,8 +350,7 @@ impl<F: File> Coordination<F> {
 
     /// What it tells of the files beside it.
     pub fn beside(&self) -> Beside {
-        let words = [Word::Own, Word::LogId, Word::LogWritten].map(|word| self.get(word));
-        Beside::of(&self.file, self.is_ours(), words)
+        Beside::of(&self.file, self.is_ours(), |word| Ok(self.get(word))).unwrap_or_default()
     }
 
     /// See [`refusal`].

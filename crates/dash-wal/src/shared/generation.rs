@@ -1,7 +1,7 @@
 //! What words of the coordination file tell of `-wal` together: its generation, and how far that is
 //! durable. The durable end is one word, so that nobody sees half of it.
 
-use crate::context::{Generation, HeadContext, WAL_HEADER};
+use crate::context::{Generation, HeadContext, LeftGeneration, WAL_HEADER};
 use crate::frames::pack;
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::{Coordination, Word};
@@ -131,7 +131,10 @@ impl<F: File> Coordination<F> {
     pub fn closed(&self) -> HeadContext {
         let records = self.get(Word::Sequence).saturating_sub(self.get(Word::FirstSequence));
         let flushes = records + self.get(Word::StockCommits);
-        HeadContext::Closed { flushes: u32::try_from(flushes).unwrap_or(u32::MAX) }
+        let flushes = u32::try_from(flushes).unwrap_or(u32::MAX);
+        let stamp = [self.get(Word::Stamp), self.get(Word::StampPage)];
+        let left = LeftGeneration::of_words(self.get(Word::Salts), stamp);
+        HeadContext::Closed { flushes, left: left.filter(|_| !broken(Mutation::LeftUnsaid)) }
     }
 }
 

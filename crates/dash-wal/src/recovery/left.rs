@@ -1,0 +1,123 @@
+//! What killed processes have left, where no record of the log counts: the wal-index shows how far
+//! `-wal` went, and the coordination file what the database was like when its generation began. A
+//! file that was put in the place of either since, or cut, is told by that (WAL-56).
+
+use super::look::Look;
+use super::rows::{Boot, Database, LogSays, Situation, WalIs};
+use crate::context::{Generation, LeftGeneration, salts_of};
+use crate::frames::FrameHeader;
+use crate::frames::{
+    FRAME_HEADER, Prefix, Salts, WalHeader, frame_offset, is_unsummed, valid_prefix,
+};
+use crate::mutation::{Mutation, broken};
+use crate::recovery::look::raw_header;
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::io::read_exact;
+use dash_storage::{File, Storage};
+
+/// How far behind the salt1 of a wal-index an older header's may be: each one follows the one
+/// before, and where `-wal` was deleted in between the next one is drawn.
+const GENERATIONS: u32 = 1 << 16;
+
+impl<S: Storage> Look<'_, S> {
+    /// How things stand where there is no log, or what is there is none. From before its first
+    /// record on a session has a name fence, and `-wal` a header; a fence without that may be of
+    /// another mode (WAL-20).
+    pub(crate) fn without_log(
+        &self,
+        fence: bool,
+        wal: Option<&S::File>,
+        boot: Boot,
+    ) -> Result<Situation> {
+        let mut situation = self.without_records(None, wal, boot)?;
+        let is_lost = fence && boot != Boot::Same && situation.wal == WalIs::Newer;
+        if is_lost && !broken(Mutation::LostLogIgnored) {
+            situation.log = LogSays::Lost;
+        }
+        Ok(situation)
+    }
+
+    /// How things stand where no record of the log counts, whose head says that `said` stays.
+    pub(super) fn without_records(
+        &self,
+        said: Option<LeftGeneration>,
+        wal: Option<&S::File>,
+        boot: Boot,
+    ) -> Result<Situation> {
+        let mut situation = Situation {
+            log: LogSays::Nothing,
+            wal: self.relation(None, wal)?,
+            database: Database::Complete,
+            has_all: true,
+        };
+        let Some(wal) = wal.filter(|_| situation.wal == WalIs::Newer) else {
+            let seen = self.index.filter(|_| boot == Boot::Same);
+            let uncopied = seen.is_some_and(|index| index.has_uncopied());
+            situation.database = Database::lacking(uncopied && !broken(Mutation::LeftGoneTaken));
+            return Ok(situation);
+        };
+        let left = match boot {
+            Boot::Same => {
+                situation.has_all = self.has_all_seen(wal, 0)?;
+                self.beside.left
+            }
+            // What was in memory is in no file.
+            Boot::Memory => None,
+            Boot::Other => said,
+        };
+        // Beside an empty one it is orphaned.
+        let found = self.database.metadata().during(Operation::Stat, self.names.shown())?;
+        let left = left.filter(|_| found.len > 0);
+        let header = raw_header(wal, self.names.shown_wal())?;
+        let left = left.zip(header).filter(|(left, header)| salts_of(header) == left.salts);
+        let Some((LeftGeneration { stamp, .. }, header)) = left else { return Ok(situation) };
+        let left = Generation { number: 0, header, first: 0, predecessor: 0, stamp };
+        if !self.is_known(None, &left, Some(wal))? && !broken(Mutation::LeftAnotherTaken) {
+            (situation.wal, situation.database) = (WalIs::Same, Database::Another);
+        }
+        Ok(situation)
+    }
+
+    /// Whether the header of `-wal` comes before that of a generation whose frames were seen.
+    pub(super) fn is_before_seen(
+        &self,
+        generation: Option<Generation>,
+        wal: Option<&S::File>,
+    ) -> Result<bool> {
+        let seen = self.index.and_then(|index| index.end()).filter(|&(_, last)| last > 0);
+        let own = generation.map(|generation| generation.salts());
+        let (Some((salts, _)), Some(wal)) = (seen.filter(|seen| Some(seen.0) == own), wal) else {
+            return Ok(false);
+        };
+        let header = WalHeader::read(wal, self.names.shown_wal())?;
+        Ok(header.is_some_and(|header| is_before(header.salts, salts)))
+    }
+
+    /// Whether `-wal`, or the log up to frame `logged`, has all frames that the wal-index shows.
+    pub(super) fn has_all_seen(&self, wal: &S::File, logged: u32) -> Result<bool> {
+        let name = self.names.shown_wal();
+        let seen = self.index.and_then(|index| index.end());
+        let Some((salts, last)) = seen.filter(|&(_, last)| last > logged) else { return Ok(true) };
+        let Some(header) = WalHeader::read(wal, name)? else { return Ok(true) };
+        if broken(Mutation::LeftCutTaken) {
+            return Ok(true);
+        }
+        if header.salts != salts {
+            return Ok(!is_before(header.salts, salts));
+        }
+        let prefix = valid_prefix(wal, &header, Prefix::before_all(&header), name)?;
+        if prefix.committed >= last {
+            return Ok(true);
+        }
+        // An older SQLite may have left them without checksums (WAL-19).
+        let mut next = [0; FRAME_HEADER];
+        let whole = read_exact(wal, &mut next, frame_offset(prefix.last + 1, header.page_size));
+        let whole = whole.during(Operation::Read, name)?;
+        Ok(whole && FrameHeader::decode(&next).page != 0 && is_unsummed(&next))
+    }
+}
+
+/// Whether a header of `-wal` with these salts was written before one with those.
+fn is_before(salts: Salts, seen: Salts) -> bool {
+    (1..=GENERATIONS).contains(&seen[0].wrapping_sub(salts[0]))
+}
