@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use dash_testing::names::beside;
 use dash_testing::random::Random;
+use dash_testing::roles::{Role, python};
 use rusqlite::{Connection, ErrorCode};
 use suite::sql::{content, gives, refused, run, stat};
 
@@ -288,6 +289,69 @@ fn and_see_mapped_pages() {
         run(&other, &format!("UPDATE t0 SET v = v + 1 WHERE id = {row}"));
         assert_eq!(refused(&db, "UPDATE t1 SET v = v + 1 WHERE id = 1").0, 517);
         run(&db, "ROLLBACK");
+    }
+}
+
+/// Two connections of one cache share a snapshot: one reads by a cursor, and one that is in no
+/// transaction writes on it.
+#[test]
+fn and_share_a_cache() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let open = |more| suite::open_dash(path.as_os_str(), more).unwrap();
+    let other = open("&journal_mode=wal");
+    made(&other);
+    let before: i64 = suite::one(&other, "SELECT sum(v) FROM t3");
+    let (reads, writes) = (open("&cache=shared"), open("&cache=shared"));
+    run(&writes, "SELECT * FROM t1");
+    let mut statement = reads.prepare("SELECT id FROM t0 WHERE id < 10").unwrap();
+    let mut rows = statement.query([]).unwrap();
+    rows.next().unwrap();
+    let count = |by| run(&other, &format!("UPDATE t3 SET v = v + {by} WHERE id = 1"));
+    count(1);
+    run(&reads, "UPDATE t2 SET v = v + 1 WHERE id = 1");
+    count(3);
+    run(&writes, "UPDATE t1 SET v = v + 1 WHERE id = 300");
+    drop(rows);
+    drop(statement);
+    for db in [&other, &reads, &writes] {
+        assert_eq!(suite::one::<i64>(db, "SELECT sum(v) FROM t3"), before + 4);
+    }
+    suite::check(&other);
+}
+
+/// A child reads what the cache had before the fork, and another process writes that.
+const FORKS: &str = "
+db = open(sys.argv[2], '&journal_mode=wal')
+def v():
+    return db.execute('SELECT v FROM t0 WHERE id = 1').fetchone()[0]
+before, (heard, says), (written, goes_on) = v(), os.pipe(), os.pipe()
+if (child := os.fork()) == 0:
+    try:
+        db.execute('BEGIN')
+        found = v()
+        os.write(goes_on, b'x')
+        os.read(heard, 1)
+        db.execute('UPDATE t1 SET v = 1')
+        db.execute('UPDATE t0 SET v = ? WHERE id = 1', (found + 10,))
+        db.execute('COMMIT')
+    except sqlite3.OperationalError as error:
+        os._exit(0 if 'locked' in str(error) else 1)
+    os._exit(1)
+os.read(written, 1)
+open(sys.argv[2], '').execute('UPDATE t0 SET v = v + 1 WHERE id = 1')
+os.write(says, b'x')
+assert os.waitpid(child, 0)[1] == 0
+assert v() == before + 1, v()
+";
+
+#[test]
+fn and_fork() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    made(&suite::open_dash(path.as_os_str(), "&journal_mode=wal").unwrap());
+    if let Some(mut command) = python(FORKS, &[&path]) {
+        Role::spawn(&mut command).finish();
     }
 }
 

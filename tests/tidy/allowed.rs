@@ -77,8 +77,8 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-storage", 4_720),
     ("dash-terminal", 878),
     ("dash-testing", 987),
-    ("dash-torture", 24_459),
-    ("dash-wal", 16_083),
+    ("dash-torture", 24_464),
+    ("dash-wal", 16_098),
     ("libdash", 6),
     ("packages", 1_379),
 ];

@@ -156,6 +156,8 @@ dash_engine::mutations! {
     CachedPagesKept = "what a connection has read counts for longer than SQLite has it in its cache",
     CachedPagesForgotten = "pages that SQLite has in its cache of earlier transactions do not count as read",
     RestartForgetsReads = "what a connection has read counts no more once it begins -wal anew",
+    ViewOvertaken = "a write where there is a view is not compared, if SQLite is in no transaction",
+    ExclusiveReadsKept = "what was read under locking_mode=EXCLUSIVE is taken to be of the header that was seen before",
     ReadsUnseen = "a transaction goes on to write though others have written what it has read",
     SnapshotRead = "one that goes on reads what it has not read yet as it was before",
     RolledBackSummed = "a moved frame goes on from the checksum of one that was rolled back",

@@ -187,6 +187,62 @@ pub(crate) fn also_again_while_a_statement_reads() {
     agree(&tale, &db, &other);
 }
 
+/// A cursor that outlives its transaction has a view, in which the next write begins: SQLite before
+/// 3.34 does not tell that it reads, nor does another connection of a shared cache.
+#[test]
+pub(crate) fn also_where_sqlite_does_not_tell_that_it_reads() {
+    for row in [11, 21] {
+        let (tale, db, other) = two();
+        write(&other, ROWS).unwrap();
+        db.ok("BEGIN");
+        let mut statement = db.db.prepare("SELECT v FROM own WHERE x <= 2").unwrap();
+        let mut rows = statement.query([]).unwrap();
+        rows.next().unwrap();
+        write(&other, 30).unwrap();
+        db.ok("UPDATE own SET v = v + 1 WHERE x = 10; COMMIT; PRAGMA hides=1");
+        for _ in 0..3 {
+            write(&other, 21).unwrap();
+        }
+        let reader = tale.open();
+        reader.ok("BEGIN");
+        let before = read(&reader, 21);
+        write(&db, row).unwrap();
+        assert_eq!(read(&reader, 21), before, "a snapshot changes");
+        // Its own growth is nobody else's.
+        for _ in 0..2 {
+            db.ok("INSERT INTO own(v, filler) VALUES (1, randomblob(3000))");
+        }
+        drop(rows);
+        drop(statement);
+        reader.close();
+        db.ok("PRAGMA hides=0");
+        db.put();
+        assert_eq!(read(&db, 21), 1003 + i64::from(row == 21));
+        agree(&tale, &db, &other);
+    }
+}
+
+/// Under `locking_mode=EXCLUSIVE` SQLite changes the header without a call that tells, and keeps
+/// its cache.
+#[test]
+pub(crate) fn nor_what_it_has_read_as_the_only_one() {
+    for mode in ["PASSIVE", "FULL", "RESTART", "TRUNCATE"] {
+        let (tale, db, other) = two();
+        other.close();
+        db.ok("PRAGMA cache_size=100; PRAGMA locking_mode=EXCLUSIVE; BEGIN IMMEDIATE; COMMIT");
+        read(&db, 1);
+        db.checkpoint(mode);
+        db.ok("PRAGMA locking_mode=NORMAL");
+        read(&db, 30);
+        let other = tale.open();
+        db.ok("BEGIN");
+        read(&db, 1);
+        write(&other, 1).unwrap();
+        is_refused(&db, 10);
+        agree(&tale, &db, &other);
+    }
+}
+
 fn is_refused(db: &Db, row: i64) {
     let refused = write(db, row).unwrap_err();
     assert!(refused.contains("locked"), "{refused}");

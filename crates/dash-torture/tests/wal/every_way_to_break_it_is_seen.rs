@@ -273,6 +273,8 @@ const TOLD: &[Told] = &[
     (Mutation::CachedPagesKept, &[upgraded::what_it_has_dropped_since_is_no_reason]),
     (Mutation::CachedPagesForgotten, &[upgraded::nor_what_it_has_of_earlier_transactions]),
     (Mutation::RestartForgetsReads, &[upgraded::nor_what_it_had_before_it_began_wal_anew]),
+    (Mutation::ViewOvertaken, &[upgraded::also_where_sqlite_does_not_tell_that_it_reads]),
+    (Mutation::ExclusiveReadsKept, &[upgraded::nor_what_it_has_read_as_the_only_one]),
     (Mutation::ReadsUnseen, &[upgraded::but_not_where_they_wrote_what_it_has_read]),
     (Mutation::SnapshotRead, &[upgraded::where_others_wrote_elsewhere]),
     (Mutation::RolledBackSummed, &[upgraded::with_frames_that_are_written_over]),

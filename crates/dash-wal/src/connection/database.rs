@@ -118,6 +118,9 @@ impl<S: Storage> Connection<S> {
             return Err(Error::Busy);
         }
         let locked = self.files.database.lock(level);
+        if level == LockLevel::Exclusive && !broken(Mutation::ExclusiveReadsKept) {
+            self.reads.lose();
+        }
         if starts && locked.is_err() {
             self.files.give_up_start()?;
         }

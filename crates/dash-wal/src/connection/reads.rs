@@ -98,8 +98,8 @@ impl Reads {
         self.is_current = self.known.is_some() && self.known == sum;
     }
 
-    /// It has written without WRITE, as it may under `locking_mode=EXCLUSIVE`: its cache is of a
-    /// header that it has not asked for.
+    /// The header may change from here on, by what SQLite itself does under
+    /// `locking_mode=EXCLUSIVE`, without a call for a slot: by which one its cache goes is unknown.
     pub fn lose(&mut self) {
         self.known = None;
         self.pages.insert_all();

@@ -62,6 +62,8 @@ impl<S: Storage> Connection<S> {
         if old.index.open.is_some() {
             self.open_index()?;
         }
+        // SQLite keeps its cache.
+        self.reads = std::mem::take(&mut old.reads);
         // Not yet in its place in this process either, perhaps.
         let dead = old.index.open.take().and_then(Index::inherit);
         self.index.inherited = old.index.inherited.take().or(dead);

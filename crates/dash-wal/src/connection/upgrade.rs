@@ -11,26 +11,28 @@ use crate::connection::index::WRITER;
 use crate::connection::state::Connection;
 use crate::connection::view::{Conflict, View};
 use crate::frames::Salts;
-use crate::index::{self, IndexHeader, decode};
+use crate::index::{self, Index, IndexHeader, decode};
 use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Error, Result};
 use dash_storage::Storage;
 
 impl<S: Storage> Connection<S> {
-    /// Whether a transaction that has read and now has WRITER is to be upgraded: it was before, or
-    /// somebody has committed since.
-    #[must_use]
-    pub fn goes_on(&self) -> bool {
-        self.view.is_some() || self.index.read_slot().is_some() && self.is_outdated()
-    }
-
-    /// Goes on to write though others have committed since SQLite began to read. WRITER is held.
+    /// SQLite has WRITER: goes on to write, where others have committed since it began to read.
+    /// `reads`: whether a transaction has read, and is not about to begin. Whatever writes where
+    /// there is a view is one that goes on, as SQLite finds the view's header: another connection
+    /// of a shared cache, or one whose cursor outlived its transaction. Whether it was upgraded.
     ///
     /// # Errors
     ///
-    /// `BusySnapshot` where they wrote what it has read, or that can't be told; WRITER is given up
-    /// then. Or a call fails.
-    pub fn upgrade(&mut self) -> Result<()> {
+    /// `BusySnapshot` where others wrote what it has read, or that can't be told; WRITER is given
+    /// up then. Or a call fails.
+    pub fn upgrade_if(&mut self, reads: impl FnOnce() -> bool) -> Result<bool> {
+        let views = self.view.is_some() && !broken(Mutation::ViewOvertaken);
+        let is_old =
+            || self.view.is_some() || self.index.read_slot().is_some() && self.is_outdated();
+        if !(views || is_old() && reads()) {
+            return Ok(false);
+        }
         let upgraded = self.try_upgrade();
         match &upgraded {
             Ok(()) => self.counters.own.upgrades += 1,
@@ -39,7 +41,7 @@ impl<S: Storage> Connection<S> {
                 self.index_unlock(WRITER)?;
             }
         }
-        upgraded
+        upgraded.map(|()| true)
     }
 
     /// What kept the last upgrade from being granted.
@@ -60,7 +62,10 @@ impl<S: Storage> Connection<S> {
             None => (header.salts, header.mx_frame),
         };
         let unmarked = slot == index::READ;
-        let now = match self.compare((salts, upto), header.pages, unmarked)? {
+        let viewed = self.index.open.as_ref().and_then(Index::viewed_header);
+        // Its own commits in the view may have given it another size.
+        let pages = viewed.as_ref().and_then(decode).map_or(header.pages, |viewed| viewed.pages);
+        let now = match self.compare((salts, upto), pages, unmarked)? {
             Ok(now) => now,
             Err(conflict) => return self.conflicts(conflict),
         };

@@ -33,6 +33,8 @@ pub(crate) struct View {
 /// The transaction in hand.
 #[derive(Default)]
 pub(crate) struct Writing {
+    /// It was compared with what others have committed.
+    pub is_begun: bool,
     /// The view's header when it began.
     pub began: Option<RawHeader>,
     /// A frame's header, by SQLite's number, which waits for its page.
@@ -82,7 +84,8 @@ impl View {
         (self.salts, self.upto) = (now.salts, now.mx_frame);
         self.moved.retain(|(moved, _)| *moved < first);
         self.moved.push((first, now.mx_frame + 1));
-        self.writing = Writing { began, before: now.frame_checksum, ..Writing::default() };
+        let before = now.frame_checksum;
+        self.writing = Writing { is_begun: true, began, before, ..Writing::default() };
     }
 
     /// The true number of a frame that SQLite writes, or has written in this view, and the one of

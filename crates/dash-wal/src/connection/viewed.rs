@@ -90,6 +90,10 @@ impl<S: Storage> Connection<S> {
         // The header of an empty one; and what pads a sector behind the commit.
         let place = place_of(offset, view.page).filter(|_| view.writing.end.is_none());
         let Some(Place::Frame { number, within }) = place else { return Ok(()) };
+        if !view.writing.is_begun {
+            // Its frames would go over those of others.
+            return Err(Error::BusySnapshot);
+        }
         match <&[u8; FRAME_HEADER]>::try_from(data) {
             Ok(header) if within == 0 => {
                 view.writing.header = Some((number, FrameHeader::decode(header)));

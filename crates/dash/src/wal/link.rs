@@ -169,14 +169,9 @@ impl State {
     ///
     /// The engine's; WRITER is given up then.
     pub fn upgrade_if_reading(&mut self) -> Result<bool> {
-        let is_reading = |state: &Self| {
-            let kept = state.kept.as_ref();
-            kept.and_then(|it| it.visit(|it| it.is_reading())).unwrap_or(false)
-        };
-        match self.engine()?.goes_on() && is_reading(self) {
-            true => self.call(Connection::upgrade).map(|()| true),
-            false => Ok(false),
-        }
+        let kept = self.kept.clone();
+        let reads = || kept.and_then(|it| it.visit(|it| it.is_reading())).unwrap_or(false);
+        self.call(|engine| engine.upgrade_if(reads))
     }
 
     /// Gives WRITER up that was taken for SQLite, if it is still held so.

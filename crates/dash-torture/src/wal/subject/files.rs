@@ -135,6 +135,8 @@ impl Database {
             "older" => self.connection.older.ask_for(value == "1", self.world.setup.page),
             "checkpoint" => return self.old_checkpoint(&mut connection, value),
             "pads" => self.connection.pads.store(value == "1", Relaxed),
+            // As SQLite before 3.34, whose cursor outlived its transaction.
+            "hides" => self.connection.hides.store(value == "1", Relaxed),
             // As the thread does in which a process watches for that.
             "rests" => drop(engine(connection.come_to_rest(), Code::IOERR_FSYNC)?),
             "busy" => self.connection.busy.ask_for(value),
@@ -268,11 +270,11 @@ impl File for Database {
         };
         let is_writer = slot == 0 && lock == ShmLock::LockExclusive;
         let reads = || {
-            let kept = self.kept.as_ref();
+            let kept = self.kept.as_ref().filter(|_| !self.connection.hides.load(Relaxed));
             kept.and_then(|it| it.visit(|it| it.is_reading())).unwrap_or(false)
         };
-        let done = done.and_then(|()| match is_writer && connection.goes_on() && reads() {
-            true => connection.upgrade(),
+        let done = done.and_then(|()| match is_writer {
+            true => connection.upgrade_if(reads).map(drop),
             false => Ok(()),
         });
         engine(done, Code::IOERR_SHMLOCK)

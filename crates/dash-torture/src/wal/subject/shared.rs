@@ -62,6 +62,8 @@ pub(super) struct Shared {
     pub(super) older: Older,
     /// `psow=0`: the last frame of a commit is written again, to the end of a sector.
     pub(super) pads: AtomicBool,
+    /// SQLite does not tell that it reads.
+    pub(super) hides: AtomicBool,
     pub(super) busy: Busy,
 }
 
@@ -92,6 +94,7 @@ impl Shared {
             carry: Mutex::default(),
             older: Older::default(),
             pads: AtomicBool::new(false),
+            hides: AtomicBool::new(false),
             busy: Busy::default(),
         })
     }
