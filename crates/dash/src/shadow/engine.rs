@@ -66,7 +66,11 @@ impl Rollback for Connection<Real> {
             if begun.elapsed() >= patience.stock {
                 return Err(Failed::Other(Error::new(
                     Code::BUSY,
-                    format!("{} is locked: a stock SQLite process is writing it", path.display()),
+                    format!(
+                        "{} is locked: stock SQLite writes it, or keeps it (locking_mode=EXCLUSIVE). Opening waits 2 s for \
+                         that, whatever busy_timeout is: open it again once it has ended",
+                        path.display()
+                    ),
                 )));
             }
             host.sleep(PAUSE);
