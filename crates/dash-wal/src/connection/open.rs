@@ -3,10 +3,10 @@
 use crate::connection::checkpoint::Checkpoint;
 use crate::connection::files::Files;
 use crate::connection::index::WalIndex;
-use crate::connection::reads::Reads;
 use crate::connection::same_files::replaced_database;
 use crate::connection::state::{Connection, Counters, Settings};
 use crate::connection::transaction::Transaction;
+use crate::connection::upgrade::reads::Reads;
 use crate::connection::wal::Wal;
 use crate::index::IndexHeader;
 use crate::mounted;

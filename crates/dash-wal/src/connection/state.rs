@@ -3,9 +3,9 @@
 use crate::connection::checkpoint::Checkpoint;
 use crate::connection::files::Files;
 use crate::connection::index::WalIndex;
-use crate::connection::reads::Reads;
 use crate::connection::transaction::Transaction;
-use crate::connection::view::{Conflict, View};
+use crate::connection::upgrade::reads::Reads;
+use crate::connection::upgrade::view::{Conflict, View};
 use crate::connection::wal::Wal;
 use crate::execute::Execute;
 use crate::memory::wal::WalFile;

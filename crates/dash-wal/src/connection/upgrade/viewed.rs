@@ -1,4 +1,4 @@
-//! What SQLite does while it has a view of the index that is its own ([`super::upgrade`]).
+//! What SQLite does while it has a view of the index that is its own ([`super`]).
 //!
 //! - What it has not read yet it reads as it is now.
 //! - Its frames, which it numbers from the snapshot's end on, go to the end of `-wal`, with the
@@ -7,9 +7,9 @@
 //!
 //! The view lasts until SQLite stops reading. Everything else here knows true numbers alone.
 
-use crate::connection::reads::LEAST;
 use crate::connection::state::Connection;
-use crate::connection::view::View;
+use crate::connection::upgrade::reads::LEAST;
+use crate::connection::upgrade::view::View;
 use crate::frames::{FRAME_HEADER, FrameHeader, Place, WalHeader, frame_offset, place_of};
 use crate::index::{self, End};
 use crate::mutation::{Mutation, broken};
@@ -49,7 +49,7 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Where in `-wal` what SQLite reads at `offset` is.
-    pub(super) fn wal_place(&mut self, offset: u64) -> u64 {
+    pub(crate) fn wal_place(&mut self, offset: u64) -> u64 {
         let size = self.view.as_ref().map(|view| view.page).or(self.reads.size);
         // A checkpoint reads what goes into no cache.
         let Some(size) = size.filter(|_| !self.index.holds(index::CKPT)) else { return offset };
@@ -75,7 +75,7 @@ impl<S: Storage> Connection<S> {
 
     /// Whether SQLite reads the header of a frame that its snapshot has, for a checksum that is not
     /// used: frames get those of their true place, and that frame may be there no more.
-    pub(super) fn is_of_no_use(&self, offset: u64) -> bool {
+    pub(crate) fn is_of_no_use(&self, offset: u64) -> bool {
         self.view.as_ref().is_some_and(|view| match place_of(offset, view.page) {
             Some(Place::Frame { number, within }) => {
                 number <= view.last && within < FRAME_HEADER as u64
@@ -85,7 +85,7 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Takes what SQLite writes into `-wal`.
-    pub(super) fn view_write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+    pub(crate) fn view_write(&mut self, data: &[u8], offset: u64) -> Result<()> {
         let Some(view) = &mut self.view else { return Ok(()) };
         // The header of an empty one; and what pads a sector behind the commit.
         let place = place_of(offset, view.page).filter(|_| view.writing.end.is_none());
@@ -153,12 +153,12 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Whether a flush of `-wal` is for something that was written there.
-    pub(super) fn has_view_committed(&self) -> bool {
+    pub(crate) fn has_view_committed(&self) -> bool {
         self.view.as_ref().is_none_or(|view| view.writing.end.is_some())
     }
 
     /// SQLite gives WRITER up: what it has committed in the view all see from here on.
-    pub(super) fn publish_view(&mut self) {
+    pub(crate) fn publish_view(&mut self) {
         let (Some(view), Some(index)) = (&mut self.view, &self.index.open) else { return };
         let writing = std::mem::take(&mut view.writing);
         let is_committed = index.viewed_header() != writing.began;
@@ -180,7 +180,7 @@ impl<S: Storage> Connection<S> {
     /// # Errors
     ///
     /// `Busy` for the others; those of ending a view that could not be ended before.
-    pub(super) fn lock_in_view(&mut self, slots: &Range<usize>, kind: LockKind) -> Result<bool> {
+    pub(crate) fn lock_in_view(&mut self, slots: &Range<usize>, kind: LockKind) -> Result<bool> {
         let writer = slots.contains(&index::WRITE) && kind == LockKind::Exclusive;
         let view = self.view.as_ref().filter(|_| !writer);
         let Some(shown) = view.map(|view| view.shown) else { return Ok(false) };
@@ -197,7 +197,7 @@ impl<S: Storage> Connection<S> {
 
     /// Whether a call about slots is answered here: one about what SQLite takes itself to have. It
     /// gives READ(0) up before its first frame, and takes a mark instead (wal.c `walRestartLog`).
-    pub(super) fn view_lock(&mut self, slots: &Range<usize>, kind: Option<LockKind>) -> bool {
+    pub(crate) fn view_lock(&mut self, slots: &Range<usize>, kind: Option<LockKind>) -> bool {
         let writes = self.index.holds(index::WRITE);
         let Some(view) = &mut self.view else { return false };
         match kind {
@@ -215,7 +215,7 @@ impl<S: Storage> Connection<S> {
 
     /// SQLite gives slots up in the view; which ones these are. Where it stops reading the view
     /// ends, and what SQLite knows of the index is the view's.
-    pub(super) fn end_view(&mut self, slots: Range<usize>) -> Result<Range<usize>> {
+    pub(crate) fn end_view(&mut self, slots: Range<usize>) -> Result<Range<usize>> {
         if slots.contains(&index::WRITE) {
             self.publish_view();
             if self.view.as_ref().is_some_and(View::is_unused) {

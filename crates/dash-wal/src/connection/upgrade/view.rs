@@ -1,5 +1,5 @@
 //! What SQLite is shown while it writes on a snapshot that others have committed behind
-//! ([`super::upgrade`]): how its numbers of frames become true ones.
+//! ([`super`]): how its numbers of frames become true ones.
 
 use crate::frames::{Checksum, FRAME_HEADER, FrameHeader, Salts, frame_offset};
 use crate::index::{End, Index, IndexHeader, RawHeader};

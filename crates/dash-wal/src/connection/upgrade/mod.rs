@@ -4,12 +4,15 @@
 //!
 //! WRITER is held from here on. If no frame behind the snapshot has a page that the connection has
 //! read or written, all that it has read is as it is now: the transaction is one that begins now.
-//! SQLite is shown the header that it knows, and what it does is moved to where it belongs
-//! ([`super::viewed`]).
+//! SQLite is shown the header that it knows, and what it does goes where it belongs ([`viewed`]).
+
+pub(crate) mod reads;
+pub(crate) mod view;
+mod viewed;
 
 use crate::connection::index::WRITER;
 use crate::connection::state::Connection;
-use crate::connection::view::{Conflict, View};
+use crate::connection::upgrade::view::{Conflict, View};
 use crate::frames::Salts;
 use crate::index::{self, Index, IndexHeader, decode};
 use crate::mutation::{Mutation, broken};
