@@ -282,3 +282,25 @@ fn databases_in_memory_may_be_among_them() {
     assert_eq!(paths.each_ref().map(|path| value(path)), [1, 1]);
     assert_eq!(strays(folder.path()), [""; 0]);
 }
+
+/// One that has read several databases, of one time, goes on with all of them or with none.
+#[test]
+fn one_that_has_read_several_goes_on_in_none_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let paths: Vec<PathBuf> = ["a.db", "b.db"].map(|name| folder.path().join(name)).to_vec();
+    for path in &paths {
+        run(&suite::open_dash(path.as_os_str(), "&journal_mode=wal").expect("opens"), ROWS);
+    }
+    let (db, other) = (attached(&paths), attached(&paths));
+    run(&db, "BEGIN; SELECT * FROM main.t WHERE k = 1; SELECT * FROM b.t WHERE k = 1");
+    run(&other, "BEGIN; UPDATE main.t SET v = 1 WHERE k = 200; UPDATE b.t SET v = 1; COMMIT");
+    assert_eq!(refused(&db, "UPDATE main.t SET v = 2 WHERE k = 100").0, 517);
+    run(&db, "ROLLBACK; BEGIN; SELECT * FROM main.t WHERE k = 1");
+    run(&other, "UPDATE main.t SET v = 1 WHERE k = 200");
+    run(&db, "UPDATE main.t SET v = 2 WHERE k = 100; COMMIT");
+}
+
+const ROWS: &str = "
+    CREATE TABLE t(k INTEGER PRIMARY KEY, v, x);
+    WITH c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 200)
+    INSERT INTO t SELECT i, 0, zeroblob(500) FROM c";

@@ -123,7 +123,7 @@ impl ConnectionRef<'_> {
     }
 
     /// The names of the attached databases. An SQLite before 3.39 tells none.
-    fn attached(&self) -> impl Iterator<Item = &CStr> {
+    pub(crate) fn attached(&self) -> impl Iterator<Item = &CStr> {
         // 0 is `main`, 1 is `temp`.
         (2..)
             // SAFETY: an open connection that this thread holds.

@@ -4,7 +4,7 @@ use crate::api::Api;
 use crate::connection::ConnectionRef;
 use crate::statement_api::next_busy;
 use crate::sys::Connection;
-use core::ffi::c_int;
+use core::ffi::{CStr, c_int};
 
 /// `SQLITE_TXN_NONE`.
 const TXN_NONE: c_int = 0;
@@ -46,5 +46,16 @@ impl ConnectionRef<'_> {
     pub fn is_reading(&self) -> bool {
         // SAFETY: an open connection that this thread holds.
         unsafe { self.slot.api.is_in_transaction(self.as_ptr()) }
+    }
+
+    /// Whether several of its databases are in a transaction, `temp` apart. An SQLite before 3.39
+    /// can't tell: not.
+    #[must_use]
+    pub fn reads_several(&self) -> bool {
+        let (state, db) = (self.slot.api.txn_state, self.as_ptr());
+        // SAFETY: an open connection that this thread holds, and a C string.
+        let is_in =
+            |schema: &&CStr| state.is_some_and(|it| unsafe { it(db, schema.as_ptr()) } > TXN_NONE);
+        core::iter::once(c"main").chain(self.attached()).filter(is_in).count() > 1
     }
 }

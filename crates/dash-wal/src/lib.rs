@@ -40,6 +40,7 @@ pub use connection::committed::Newest as NewestCommit;
 pub use connection::open::refuse_orphaned;
 pub use connection::rest::{Newest, Rest, RestState};
 pub use connection::state::{Connection, Settings};
+pub use connection::upgrade::Reading;
 pub use connection::upgrade::view::Conflict;
 pub use connection::watch::Doing;
 pub use dash_engine::error::{Error, Operation, Result};

@@ -222,6 +222,31 @@ pub(crate) fn also_where_sqlite_does_not_tell_that_it_reads() {
     }
 }
 
+/// With `psow=0` SQLite counts frames behind a commit that pad a sector; in a view there are none.
+#[test]
+pub(crate) fn also_where_it_counts_frames_that_pad_a_sector() {
+    let (tale, db, other) = two();
+    db.close();
+    let db = tale.open_padding();
+    db.ok("PRAGMA cache_size=1");
+    let mut statement = db.db.prepare("SELECT v FROM own WHERE x <= 2").unwrap();
+    let mut rows = statement.query([]).unwrap();
+    rows.next().unwrap();
+    write(&other, 30).unwrap();
+    for (row, others) in [(10, 20), (12, 21), (10, 30)] {
+        write(&db, row).unwrap();
+        write(&other, others).unwrap();
+        db.ok("PRAGMA shrink_memory");
+        read(&db, 10);
+        read(&db, 12);
+    }
+    write(&db, 10).unwrap();
+    drop(rows);
+    drop(statement);
+    assert_eq!((read(&db, 10), read(&db, 12), read(&db, 30)), (1003, 1001, 1002));
+    agree(&tale, &db, &other);
+}
+
 /// Under `locking_mode=EXCLUSIVE` SQLite changes the header without a call that tells, and keeps
 /// its cache.
 #[test]

@@ -72,6 +72,30 @@ pub(crate) fn nor_where_a_sector_is_padded() {
     tale.all_counts();
 }
 
+/// All are dead, and nobody takes `-wal` for one that was cut since (WAL-56).
+#[test]
+pub(crate) fn nor_is_it_taken_for_one_that_was_cut() {
+    for pads in [false, true] {
+        let open = |tale: &Tale| {
+            let db = if pads { tale.open_padding() } else { tale.open() };
+            older_in(db, "FULL")
+        };
+        for last in 0.. {
+            let (tale, db) = Tale::begun();
+            db.kill();
+            let died = open(&tale).dies_at(false, last, |db| {
+                drop(db.scribble(4).and_then(|()| db.run("COMMIT; PRAGMA rests")));
+            });
+            let next = tale.try_open().unwrap_or_else(|why| panic!("killed at {last}: {why}"));
+            assert_eq!(next.content(), tale.tried(), "killed at {last}");
+            if !died {
+                assert!(last > 10, "a transaction of {last} operations");
+                break;
+            }
+        }
+    }
+}
+
 #[test]
 pub(crate) fn nor_to_a_checkpoint() {
     for level in ["FULL", "NORMAL"] {

@@ -273,6 +273,53 @@ pub(crate) fn nor_where_a_process_was_killed_in_the_middle() {
     }
 }
 
+/// Nor where `-shm` is older than what those who were killed have done: in `locking_mode=EXCLUSIVE`
+/// SQLite keeps another index, and whoever has read nothing has none.
+#[test]
+pub(crate) fn nor_where_shm_is_of_nobody_who_was_killed() {
+    for (story, begin) in [ACTS[0], ACTS[1]] {
+        for then in ["", "PRAGMA wal_checkpoint(TRUNCATE)", "closes", "closes, and one reads"] {
+            let (tale, db) = begin();
+            goes_on(story, &db);
+            db.kill();
+            let alone = tale.open_exclusive();
+            alone.put();
+            match then {
+                "" => alone.kill(),
+                "closes" => alone.close(),
+                "closes, and one reads" => {
+                    alone.close();
+                    tale.open_exclusive().kill();
+                }
+                then => {
+                    alone.ok(then);
+                    alone.kill();
+                }
+            }
+            let story = format!("{story}, {then}");
+            let db = tale.try_open().unwrap_or_else(|why| panic!("{story}: {why}"));
+            assert_eq!(db.content(), tale.tried(), "{story}");
+            db.close();
+        }
+    }
+}
+
+/// A refused opening leaves all as it is, where `-wal` was emptied and nothing of it was copied.
+#[test]
+pub(crate) fn and_a_refused_opening_changes_no_verdict() {
+    let (tale, db) = Tale::begun();
+    db.restart();
+    db.put();
+    db.ok("CREATE TABLE another(x)");
+    db.kill();
+    Files(vec![("-wal", Some(Vec::new()))]).put(&tale.machine, false);
+    for _ in 0..3 {
+        refused(&tale, "app.db-wal is missing or blank", "emptied");
+    }
+    recover(&tale.machine.process(), Path::new(DB), Choice::Keep).unwrap();
+    assert_eq!(tale.open().content(), tale.tried());
+}
+
 /// Nor where all files were copied, or put back as they were copied before.
 #[test]
 pub(crate) fn nor_where_all_files_are_copied() {

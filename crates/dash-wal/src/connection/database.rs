@@ -118,8 +118,13 @@ impl<S: Storage> Connection<S> {
             return Err(Error::Busy);
         }
         let locked = self.files.database.lock(level);
-        if level == LockLevel::Exclusive && !broken(Mutation::ExclusiveReadsKept) {
+        let is_alone = level == LockLevel::Exclusive && locked.is_ok();
+        if is_alone && !broken(Mutation::ExclusiveReadsKept) {
             self.reads.lose();
+        }
+        if is_alone && self.index.open.is_none() {
+            // SQLite keeps its index to itself, and what `-shm` shows gets old.
+            self.files.shared.set(Word::IndexFile, 0);
         }
         if starts && locked.is_err() {
             self.files.give_up_start()?;

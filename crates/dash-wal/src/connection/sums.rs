@@ -128,7 +128,11 @@ impl<S: Storage> Wal<S> {
         let sums = match (last < end, frame((last + 1).min(end))?, frame(end)?) {
             (false, _, Some(bytes)) => FrameHeader::decode(&bytes).checksum,
             (true, Some(first), Some(_)) if is_unsummed(&first) => {
-                self.sum_up_from(last + 1, end, files)?
+                // Whoever is killed meanwhile leaves word.
+                c.set(Word::Unsummed, u64::from(last) + 1);
+                let sums = self.sum_up_from(last + 1, end, files)?;
+                c.set(Word::Unsummed, 0);
+                sums
             }
             // It was cut, or another program has written it.
             _ => return Ok(()),

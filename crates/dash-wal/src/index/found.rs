@@ -1,12 +1,14 @@
 //! A wal-index as the file that somebody has left, and what it says of checkpoints.
 
 use super::header::{BACKFILL, HEADER, decode, number};
+use crate::connection::same_files::is_another;
 use crate::frames::Salts;
+use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::io::read_padded;
 use dash_engine::open::open_if_there;
-use dash_storage::{OpenMode, Storage};
+use dash_storage::{File, FileId, OpenMode, Storage};
 
 /// Where `nBackfillAttempted` is (wal.c `WalCkptInfo`), and the end of it.
 const ATTEMPTED: usize = 128;
@@ -25,11 +27,29 @@ pub(crate) struct FoundIndex {
 }
 
 impl FoundIndex {
-    /// The one beside a database; `None`: there is none.
+    /// The one beside a database; `None`: there is none. `of`: the one that its users had, by the
+    /// word IndexFile of the coordination file; any other says nothing of what they did. One who
+    /// has only opened the database had none, nor one in `locking_mode=EXCLUSIVE`.
+    pub(crate) fn of_users<S: Storage>(
+        directory: &S::Directory,
+        names: &Names,
+        of: u64,
+    ) -> Option<Self> {
+        let Ok(read) = Self::read::<S>(directory, names) else { return Some(Self::default()) };
+        let (found, id) = read?;
+        let is_its = of != 0 && !is_another(of, Some(id)) || broken(Mutation::AnyIndexBelieved);
+        Some(if is_its { found } else { Self::default() })
+    }
+
+    /// Whichever there is beside a database.
     pub(crate) fn find<S: Storage>(
         directory: &S::Directory,
         names: &Names,
     ) -> Result<Option<Self>> {
+        Ok(Self::read::<S>(directory, names)?.map(|(found, _)| found))
+    }
+
+    fn read<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Option<(Self, FileId)>> {
         let Some(index) = open_if_there::<S>(directory, &names.shm, OpenMode::Read)? else {
             return Ok(None);
         };
@@ -37,11 +57,12 @@ impl FoundIndex {
         read_padded(&index, &mut bytes, 0).during(Operation::Read, names.shown())?;
         let (first, second) = bytes.split_at(HEADER);
         let header = first.first_chunk().filter(|_| second.starts_with(first)).and_then(decode);
-        Ok(Some(Self {
+        let found = Self {
             header: header.map(|header| (header.salts, header.mx_frame)),
             copied: number(&bytes, BACKFILL),
             attempted: number(&bytes, ATTEMPTED),
-        }))
+        };
+        Ok(Some((found, index.id())))
     }
 
     /// The salts of its `-wal`, and up to which frame checkpoints may have copied.

@@ -56,7 +56,7 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let locks = locks_in(lockable, names.shown())?;
     let open = locks.iter().any(|lock| lock.place == LockedPlace::Alive);
     let left = coordination.as_ref().map(|file| left_in(file, names.shown())).transpose()?;
-    let beside = left.as_ref().map(|left| left.beside).unwrap_or_default();
+    let (beside, of) = left.as_ref().map_or_else(Default::default, |it| (it.beside, it.files[0]));
     let in_memory = left.as_ref().and_then(|left| left.in_memory_of).map(in_memory_seen);
     let stock = left.as_ref().filter(|left| left.is_ours && open).map(|left| left.stock);
     let shared = others::reader(&locks).filter(|_| !open);
@@ -79,7 +79,7 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
         db: db_file,
         wal: wal_file,
         beside,
-        index: FoundIndex::find::<S>(&directory, &names).unwrap_or_default().filter(|_| same_cache),
+        index: FoundIndex::of_users::<S>(&directory, &names, of).filter(|_| same_cache),
         reader: shared,
     };
     let stands = fence::find(&*directory, &names.fence)?;

@@ -25,9 +25,12 @@ impl<S: Storage> Recovery<'_, S> {
         log: Option<&Log<S::File>>,
         wal: Option<&S::File>,
     ) -> Result<()> {
-        let left = wal.is_none() && log.is_some_and(|log| log.chain.is_some());
+        let name = Arc::clone(self.files.names.shown_wal());
+        let is_blank = |wal| Ok::<_, Error>(WalHeader::read(wal, &name)?.is_none());
+        let is_gone = wal.map_or(Ok(true), is_blank)?;
+        let left = is_gone && log.is_some_and(|log| log.chain.is_some());
         // Before the log, which is so the newer one of both still.
-        if wal.is_some() {
+        if wal.is_some() && !left {
             self.write_header_again()?;
         }
         if let Some(log) = log.filter(|_| !left && !broken(Mutation::LogTrustedAfterKill)) {
@@ -35,8 +38,7 @@ impl<S: Storage> Recovery<'_, S> {
             log.write_again()?;
         }
         // Also without a log: a flush of it may have failed, after which the pages look clean.
-        let Some(wal) = wal else { return Ok(()) };
-        let name = Arc::clone(self.files.names.shown_wal());
+        let Some(wal) = wal.filter(|_| !left) else { return Ok(()) };
         if !broken(Mutation::WalNotRewritten) {
             write_frames_again(wal, &name)?;
         }

@@ -106,7 +106,10 @@ impl<S: Storage> Look<'_, S> {
             return Ok(!is_before(header.salts, salts));
         }
         let prefix = valid_prefix(wal, &header, Prefix::before_all(&header), name)?;
-        if prefix.committed >= last {
+        // Behind that a writer was killed before its frames had their checksums (WAL-19).
+        let unsummed = self.beside.unsummed.checked_sub(1).and_then(|it| u32::try_from(it).ok());
+        let unsummed = unsummed.filter(|_| !broken(Mutation::LeftUnsummedMissed));
+        if prefix.committed >= unsummed.map_or(last, |before| last.min(before)) {
             return Ok(true);
         }
         // An older SQLite may have left them without checksums (WAL-19).

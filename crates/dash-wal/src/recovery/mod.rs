@@ -74,8 +74,8 @@ impl<S: Storage> Files<S> {
     /// What `-shm` says. One that may not be read says nothing, and is made anew where it holds
     /// nothing.
     pub(crate) fn index_found(&self) -> Option<FoundIndex> {
-        let index = FoundIndex::find::<S>(&self.directory, &self.names);
-        index.unwrap_or_else(|_| Some(FoundIndex::default()))
+        let of = self.shared.get(Word::IndexFile);
+        FoundIndex::of_users::<S>(&self.directory, &self.names, of)
     }
 }
 

@@ -77,7 +77,7 @@ impl<S: Storage> Look<'_, S> {
             return Error::CantOpen(format!(
                 "{wal} is missing or blank: it held commits that {db} lacks, as {db}-shm shows; put {wal} back, or let \
                  `sqlite-dash recover {db} --discard` take the database as it is, which is right where {db} is a backup, or a \
-                 program on stock SQLite went on with it in locking_mode=EXCLUSIVE"
+                 program on stock SQLite went on with it in locking_mode=EXCLUSIVE, or with the VFS unix-excl"
             ));
         }
         if chain.is_some_and(|chain| self.lacks_before(chain)) {

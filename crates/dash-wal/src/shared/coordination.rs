@@ -239,6 +239,8 @@ pub(crate) struct Beside {
     pub(crate) log_written: u64,
     /// `-wal`'s generation, where it has one.
     pub(crate) left: Option<LeftGeneration>,
+    /// [`Word::Unsummed`].
+    pub(crate) unsummed: u64,
 }
 
 /// What one tells whoever only reads it.
@@ -289,6 +291,7 @@ impl Beside {
             copied_with: is_copied.then_some(log),
             log_written: word(Word::LogWritten)?,
             left: LeftGeneration::of_words(word(Word::Salts)?, stamp),
+            unsummed: word(Word::Unsummed)?,
         })
     }
 }

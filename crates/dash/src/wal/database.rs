@@ -214,6 +214,9 @@ fn text_of(name: &str, conflict: Conflict) -> Option<String> {
             format!("another one has changed page {page} since, which this one has read")
         }
         Conflict::Size => "another one has made the database larger or smaller since".to_owned(),
+        Conflict::Several => {
+            "others have committed since, and it has read other databases, too".to_owned()
+        }
         Conflict::Unknown => return None,
     };
     Some(format!(

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use dash_ffi::{Code, Error, KeptConnection, Result};
+use dash_ffi::{Code, ConnectionRef, Error, KeptConnection, Result};
 use dash_storage::real::{Memory, Real};
-use dash_wal::{Connection, Error as EngineError, LockLevel, Turn};
+use dash_wal::{Connection, Error as EngineError, LockLevel, Reading, Turn};
 
 use super::paper::Paper;
 use super::parameters;
@@ -170,7 +170,12 @@ impl State {
     /// The engine's; WRITER is given up then.
     pub fn upgrade_if_reading(&mut self) -> Result<bool> {
         let kept = self.kept.clone();
-        let reads = || kept.and_then(|it| it.visit(|it| it.is_reading())).unwrap_or(false);
+        let reads = |it: &ConnectionRef<'_>| match it.is_reading() {
+            false => Reading::Nothing,
+            true if it.reads_several() => Reading::Several,
+            true => Reading::Own,
+        };
+        let reads = || kept.and_then(|kept| kept.visit(reads)).unwrap_or(Reading::Nothing);
         self.call(|engine| engine.upgrade_if(reads))
     }
 

@@ -13,7 +13,7 @@ use dash_ffi::{
 };
 use dash_simulated::Simulated;
 use dash_storage::LockKind;
-use dash_wal::{Barrier, Durability};
+use dash_wal::{Barrier, Durability, Reading};
 
 use super::log::Log;
 use super::shared::{Shared, engine};
@@ -271,7 +271,8 @@ impl File for Database {
         let is_writer = slot == 0 && lock == ShmLock::LockExclusive;
         let reads = || {
             let kept = self.kept.as_ref().filter(|_| !self.connection.hides.load(Relaxed));
-            kept.and_then(|it| it.visit(|it| it.is_reading())).unwrap_or(false)
+            let is_reading = kept.and_then(|it| it.visit(|it| it.is_reading()));
+            if is_reading == Some(true) { Reading::Own } else { Reading::Nothing }
         };
         let done = done.and_then(|()| match is_writer {
             true => connection.upgrade_if(reads).map(drop),

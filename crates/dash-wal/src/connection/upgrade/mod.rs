@@ -19,24 +19,39 @@ use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Error, Result};
 use dash_storage::Storage;
 
+/// What a connection of SQLite's has read in the transaction in hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// Nothing: none is under way.
+    Nothing,
+    /// This database.
+    Own,
+    /// Several databases.
+    Several,
+}
+
 impl<S: Storage> Connection<S> {
     /// SQLite has WRITER: goes on to write, where others have committed since it began to read.
-    /// `reads`: whether a transaction has read, and is not about to begin. Whatever writes where
-    /// there is a view is one that goes on, as SQLite finds the view's header: another connection
-    /// of a shared cache, or one whose cursor outlived its transaction. Whether it was upgraded.
+    /// `reads`: what it reads, and nothing where it is about to begin. Whatever writes where there
+    /// is a view is one that goes on, as SQLite finds the view's header: another connection of a
+    /// shared cache, or one whose cursor outlived its transaction. Whether it was upgraded.
     ///
     /// # Errors
     ///
     /// `BusySnapshot` where others wrote what it has read, or that can't be told; WRITER is given
     /// up then. Or a call fails.
-    pub fn upgrade_if(&mut self, reads: impl FnOnce() -> bool) -> Result<bool> {
-        let views = self.view.is_some() && !broken(Mutation::ViewOvertaken);
-        let is_old =
-            || self.view.is_some() || self.index.read_slot().is_some() && self.is_outdated();
-        if !(views || is_old() && reads()) {
+    pub fn upgrade_if(&mut self, reads: impl FnOnce() -> Reading) -> Result<bool> {
+        let is_old = self.index.read_slot().is_some() && self.is_outdated();
+        if self.view.is_none() && !is_old {
             return Ok(false);
         }
-        let upgraded = self.try_upgrade();
+        let views = self.view.is_some() && !broken(Mutation::ViewOvertaken);
+        let upgraded = match reads() {
+            Reading::Nothing if !views => return Ok(false),
+            // Their snapshots would be of another time than this one.
+            Reading::Several => self.conflicts(Conflict::Several),
+            _ => self.try_upgrade(),
+        };
         match &upgraded {
             Ok(()) => self.counters.own.upgrades += 1,
             Err(_) => {

@@ -22,12 +22,21 @@ pub(crate) struct View {
     /// The slot that is held, and the one that SQLite takes itself to have.
     pub held: usize,
     pub shown: Option<usize>,
-    /// Where frames of SQLite's have gone, by the first one of each transaction: its number for
-    /// SQLite, and the true one.
-    moved: Vec<(u32, u32)>,
+    /// Where frames of SQLite's have gone, by the first one of each transaction.
+    moved: Vec<Moved>,
     /// Something was read as it is now, or written.
     is_used: Cell<bool>,
     pub writing: Writing,
+}
+
+/// The frames of a transaction.
+struct Moved {
+    /// The first one's number for SQLite, and the true one.
+    first: u32,
+    at: u32,
+    /// The true number of the last one, once it is committed. What SQLite numbers behind that pads
+    /// a sector (`psow=0`), is that frame again, and was not written.
+    last: u32,
 }
 
 /// The transaction in hand.
@@ -57,6 +66,8 @@ pub enum Conflict {
     Page(u32),
     /// The database has another size.
     Size,
+    /// It has read other databases, too.
+    Several,
     /// What was committed since can't be told.
     Unknown,
 }
@@ -82,8 +93,8 @@ impl View {
     /// A transaction begins, whose first frame SQLite gives the number `first`.
     pub fn begin(&mut self, first: u32, began: Option<RawHeader>, now: &IndexHeader) {
         (self.salts, self.upto) = (now.salts, now.mx_frame);
-        self.moved.retain(|(moved, _)| *moved < first);
-        self.moved.push((first, now.mx_frame + 1));
+        self.moved.retain(|moved| moved.first < first);
+        self.moved.push(Moved { first, at: now.mx_frame + 1, last: u32::MAX });
         let before = now.frame_checksum;
         self.writing = Writing { is_begun: true, began, before, ..Writing::default() };
     }
@@ -92,8 +103,16 @@ impl View {
     /// its transaction's first.
     pub fn true_numbers(&self, frame: u32) -> Option<(u32, u32)> {
         self.is_used.set(true);
-        let (first, at) = self.moved.iter().rfind(|(first, _)| *first <= frame)?;
-        Some((at.checked_add(frame - first)?, *at))
+        let Moved { first, at, last } = self.moved.iter().rfind(|moved| moved.first <= frame)?;
+        Some((at.checked_add(frame - first)?.min(*last), *at))
+    }
+
+    /// The transaction in hand is committed; its last frame, by its true number.
+    pub fn ended(&mut self, frame: u32) {
+        self.upto = frame;
+        if let Some(moved) = self.moved.last_mut().filter(|_| !broken(Mutation::PaddingMoved)) {
+            moved.last = frame;
+        }
     }
 
     /// The frame that has what is now in `page`, where others have written it since the snapshot.

@@ -171,7 +171,7 @@ impl<S: Storage> Connection<S> {
             // A table that is none of SQLite's: it is made anew, with these frames.
             false => index.void_header(),
         }
-        view.upto = end.frame;
+        view.ended(end.frame);
     }
 
     /// Whether SQLite's call for slots is answered here. It asks for none while it has a view but
