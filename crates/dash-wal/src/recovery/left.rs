@@ -5,9 +5,8 @@
 use super::look::Look;
 use super::rows::{Boot, Database, LogSays, Situation, WalIs};
 use crate::context::{Generation, LeftGeneration, salts_of};
-use crate::frames::FrameHeader;
 use crate::frames::{
-    FRAME_HEADER, Prefix, Salts, WalHeader, frame_offset, is_unsummed, valid_prefix,
+    FRAME_HEADER, FrameHeader, Prefix, Salts, WalHeader, frame_offset, is_unsummed, valid_prefix,
 };
 use crate::mutation::{Mutation, broken};
 use crate::recovery::look::raw_header;
