@@ -76,7 +76,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-statement", 3_039),
     ("dash-storage", 4_720),
     ("dash-terminal", 878),
-    ("dash-testing", 987),
+    ("dash-testing", 992),
     ("dash-torture", 24_465),
     ("dash-wal", 16_175),
     ("libdash", 6),

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 
@@ -74,9 +75,13 @@ impl Mount {
         &self.point
     }
 
-    /// Mounts it anew, `ro` or `rw`. The kernel refuses `ro` while a file is open for writing.
+    /// Mounts it anew, `ro` or `rw`. The kernel refuses `ro` while a file is open for writing, as
+    /// it is for a moment in each child that another test begins.
     pub fn remount(&self, how: &str) {
-        run("mount", &["-o", &format!("remount,{how}"), text(&self.point)]).expect("remounts");
+        let arguments = ["-o", &format!("remount,{how}"), text(&self.point)];
+        let busy = |_: &String| std::thread::sleep(Duration::from_millis(20));
+        let mut tries = (0..50).map(|_| run("mount", &arguments).inspect_err(busy));
+        tries.find(Result::is_ok).unwrap_or_else(|| run("mount", &arguments)).expect("remounts");
     }
 
     fn new(
