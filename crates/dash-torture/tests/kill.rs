@@ -17,7 +17,7 @@ fn worker() {
 #[test]
 fn processes_killed_and_stopped_lose_nothing() {
     let again = Again::this(&["--exact", "worker", "--nocapture", "--ignored"]).unwrap();
-    let options = common::options(Duration::from_secs(moment(30, 50)));
+    let options = common::options(Duration::from_secs(moment(30, 100)));
     let summaries = kill::run(&options, &common::Quiet, &again);
     assert!(summaries.len() >= 6);
     summaries.iter().for_each(common::report);
