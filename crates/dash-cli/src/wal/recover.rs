@@ -165,8 +165,8 @@ fn keep_log(file: &Path, log: &Path, chain: Option<&ChainSeen>) -> Reply {
     })
 }
 
-/// The database as it is; `-wal`, where there is one, goes aside. `log`: one that has commits of
-/// that.
+/// The database as it is; `-wal`, where there is one, goes aside. `log`: the log that holds commits
+/// which were in `-wal`.
 fn discard(file: &Path, log: Option<(&Path, &ChainSeen)>) -> Reply {
     let (shown, wal) = (file.shown(), sidecar(file, "-wal"));
     let by = |file: &Path| decide(file, Choice::Discard);
