@@ -286,8 +286,13 @@ fn while_another_one_is_at_it() {
     back_up(&db, &to).expect("what a killed one left is no matter");
     assert!(!unfinished.exists());
     assert_eq!(to.metadata().unwrap().permissions().mode() & 0o077, 0o044);
-    // Killed between the copy's own name and the end of the other one.
+    // Between the copy's own name and the end of the other one, which is left to the living.
     fs::hard_link(&to, &unfinished).unwrap();
+    let file = directory.open(OsStr::new(UNFINISHED), OpenMode::ReadWrite).unwrap();
+    assert!(file.try_lock(0..1, LockKind::Exclusive).unwrap(), "as the other one does");
+    let error = back_up(&db, &to).unwrap_err();
+    assert!(error.to_string().contains("exists") && unfinished.exists(), "{error}");
+    drop(file);
     fails(&db, &to, "exists");
     assert!(!unfinished.exists() && to.exists());
 }

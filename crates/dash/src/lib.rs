@@ -113,6 +113,7 @@ mod by_stock;
 mod carried;
 mod clearing;
 mod controls;
+mod delegate;
 mod entry;
 mod errors;
 mod errors_to;

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dash_ffi::{
-    BusyHandler, Code, DeviceCharacteristics, Error, File, FileControl, Handled, HostVfs,
-    KeptConnection, LockLevel, OpenFlags, Opened, PagePointer, Result, ShmLock, ShmMapping,
-    SyncFlags, Window,
+    BusyHandler, Code, Error, File, FileControl, Handled, HostVfs, KeptConnection, LockLevel,
+    OpenFlags, Opened, PagePointer, Result, ShmLock, ShmMapping, SyncFlags, Window,
 };
 use dash_storage::real;
 
 use crate::carried::Said;
+use crate::delegate::delegate;
 use crate::errors::inherited;
 use crate::holders::{Wanted, name_holders};
 use crate::mode::caller::Caller;
@@ -204,6 +204,8 @@ fn mask(slot: usize, count: usize) -> u16 {
 }
 
 impl File for MainFile {
+    delegate!(database: sector_size device_characteristics);
+
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         self.check_process()?;
         self.caller.note();
@@ -288,14 +290,6 @@ impl File for MainFile {
             _ => {}
         }
         self.database.file_control(control)
-    }
-
-    fn sector_size(&mut self) -> u32 {
-        self.database.sector_size()
-    }
-
-    fn device_characteristics(&mut self) -> DeviceCharacteristics {
-        self.database.device_characteristics()
     }
 
     fn has_shared_memory(&self) -> bool {

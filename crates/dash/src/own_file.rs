@@ -23,6 +23,7 @@ use dash_storage::{Directory, File as _, FileId, OpenMode, Storage};
 use crate::controls::{
     answer_temporary_name, engine_level, in_chunks, lock_number, set_mmap_size, toggle,
 };
+use crate::delegate::delegate;
 use crate::errors::{errno_of, inherited, to_sqlite};
 use crate::file_system;
 use crate::leftovers::Neighbours;
@@ -244,6 +245,8 @@ impl Journal {
 }
 
 impl File for Journal {
+    delegate!(file: file_control sector_size device_characteristics);
+
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         self.file()?.read(buffer, offset)
     }
@@ -262,18 +265,6 @@ impl File for Journal {
 
     fn size(&mut self) -> Result<u64> {
         self.file()?.size()
-    }
-
-    fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
-        self.file.file_control(control)
-    }
-
-    fn sector_size(&mut self) -> u32 {
-        self.file.sector_size()
-    }
-
-    fn device_characteristics(&mut self) -> DeviceCharacteristics {
-        self.file.device_characteristics()
     }
 
     fn close(self: Box<Self>) -> Result<()> {

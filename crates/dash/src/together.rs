@@ -17,6 +17,7 @@ use dash_ffi::{
 };
 use dash_storage::real::PerProcess;
 
+use crate::delegate::delegate;
 use crate::leftovers::Neighbours;
 use crate::mode::registry;
 
@@ -76,30 +77,16 @@ pub fn make(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Open
 }
 
 impl File for SuperJournal {
-    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        self.file.read(buffer, offset)
-    }
+    delegate!(file: read truncate size sector_size);
 
     fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
         self.list.extend_from_slice(data);
         self.file.write(data, offset)
     }
 
-    fn truncate(&mut self, size: u64) -> Result<()> {
-        self.file.truncate(size)
-    }
-
     fn sync(&mut self, flags: SyncFlags) -> Result<()> {
         check_list(&self.list, None)?;
         self.file.sync(flags)
-    }
-
-    fn size(&mut self) -> Result<u64> {
-        self.file.size()
-    }
-
-    fn sector_size(&mut self) -> u32 {
-        self.file.sector_size()
     }
 
     /// Not `SEQUENTIAL`: SQLite would leave out the flush.

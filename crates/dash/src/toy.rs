@@ -4,11 +4,9 @@
 use std::any::Any;
 use std::path::Path;
 
-use dash_ffi::{
-    DeviceCharacteristics, File, FileControl, Handled, HostFile, HostVfs, LockLevel, OpenFlags,
-    Opened, Result, SyncFlags,
-};
+use dash_ffi::{File, HostFile, HostVfs, OpenFlags, Opened, Result};
 
+use crate::delegate::delegate;
 use crate::main_file::opened;
 use crate::mode::Parameters;
 use crate::mode::{Database, Mode, Parameter, Statistic};
@@ -95,49 +93,11 @@ impl Database for Open {
 }
 
 impl File for Open {
-    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        self.file.read(buffer, offset)
-    }
+    delegate!(file: read truncate sync size lock unlock check_reserved_lock file_control sector_size device_characteristics);
 
     fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
         self.writes += 1;
         self.file.write(data, offset)
-    }
-
-    fn truncate(&mut self, size: u64) -> Result<()> {
-        self.file.truncate(size)
-    }
-
-    fn sync(&mut self, flags: SyncFlags) -> Result<()> {
-        self.file.sync(flags)
-    }
-
-    fn size(&mut self) -> Result<u64> {
-        self.file.size()
-    }
-
-    fn lock(&mut self, level: LockLevel) -> Result<()> {
-        self.file.lock(level)
-    }
-
-    fn unlock(&mut self, level: LockLevel) -> Result<()> {
-        self.file.unlock(level)
-    }
-
-    fn check_reserved_lock(&mut self) -> Result<bool> {
-        self.file.check_reserved_lock()
-    }
-
-    fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
-        self.file.file_control(control)
-    }
-
-    fn sector_size(&mut self) -> u32 {
-        self.file.sector_size()
-    }
-
-    fn device_characteristics(&mut self) -> DeviceCharacteristics {
-        self.file.device_characteristics()
     }
 
     fn close(self: Box<Self>) -> Result<()> {

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dash_ffi::{
-    Code, ConnectionRef, DeviceCharacteristics, Error, File, FileControl, Handled, HostVfs,
-    LockLevel, OpenFlags, PagePointer, Result, ShmLock, ShmMapping, SyncFlags, Value, Window,
-    explain,
+    Code, ConnectionRef, Error, File, FileControl, Handled, HostVfs, LockLevel, OpenFlags, Result,
+    Value, Window, explain,
 };
 use dash_storage::real;
 use dash_storage::{FileId, OpenMode};
 
 use crate::controls::has_moved;
+use crate::delegate::delegate;
 use crate::errors::{inherited, to_sqlite};
 use crate::leftovers::{HEADER, Neighbours, says_wal};
 use crate::mode::IN_TRANSACTION;
@@ -165,25 +165,7 @@ impl Database for PlainFile {
 }
 
 impl File for PlainFile {
-    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        self.file.read(buffer, offset)
-    }
-
-    fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
-        self.file.write(data, offset)
-    }
-
-    fn truncate(&mut self, size: u64) -> Result<()> {
-        self.file.truncate(size)
-    }
-
-    fn sync(&mut self, flags: SyncFlags) -> Result<()> {
-        self.file.sync(flags)
-    }
-
-    fn size(&mut self) -> Result<u64> {
-        self.file.size()
-    }
+    delegate!(file: read write truncate sync size unlock check_reserved_lock sector_size device_characteristics shm_map shm_lock shm_barrier shm_unmap fetch unfetch);
 
     /// Locks it, unless it is not the one of that name any more. SQLite finds a journal by name: a
     /// connection that is idle since before the names were exchanged would roll back into its own
@@ -212,14 +194,6 @@ impl File for PlainFile {
         Ok(())
     }
 
-    fn unlock(&mut self, level: LockLevel) -> Result<()> {
-        self.file.unlock(level)
-    }
-
-    fn check_reserved_lock(&mut self) -> Result<bool> {
-        self.file.check_reserved_lock()
-    }
-
     fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
         if let FileControl::HasMoved(moved) = control {
             let handled = self.file.file_control(FileControl::HasMoved(moved))?;
@@ -232,40 +206,8 @@ impl File for PlainFile {
         self.file.file_control(control)
     }
 
-    fn sector_size(&mut self) -> u32 {
-        self.file.sector_size()
-    }
-
-    fn device_characteristics(&mut self) -> DeviceCharacteristics {
-        self.file.device_characteristics()
-    }
-
     fn has_shared_memory(&self) -> bool {
         self.shared_memory
-    }
-
-    fn shm_map(&mut self, region: usize, size: usize, extend: bool) -> Result<ShmMapping> {
-        self.file.shm_map(region, size, extend)
-    }
-
-    fn shm_lock(&mut self, slot: usize, count: usize, lock: ShmLock) -> Result<()> {
-        self.file.shm_lock(slot, count, lock)
-    }
-
-    fn shm_barrier(&mut self) {
-        self.file.shm_barrier();
-    }
-
-    fn shm_unmap(&mut self, delete: bool) -> Result<()> {
-        self.file.shm_unmap(delete)
-    }
-
-    fn fetch(&mut self, offset: u64, amount: usize) -> Result<Option<PagePointer>> {
-        self.file.fetch(offset, amount)
-    }
-
-    fn unfetch(&mut self, offset: u64, page: Option<PagePointer>) -> Result<()> {
-        self.file.unfetch(offset, page)
     }
 
     fn close(self: Box<Self>) -> Result<()> {
