@@ -48,6 +48,14 @@ impl ConnectionRef<'_> {
         unsafe { self.slot.api.is_in_transaction(self.as_ptr()) }
     }
 
+    /// Whether `BEGIN` or a savepoint has begun a transaction. Where SQLite can't be asked: not.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        let statements = self.slot.api.statements.as_ref();
+        // SAFETY: an open connection that this thread holds.
+        statements.is_some_and(|it| unsafe { !it.is_autocommit(self.as_ptr()) })
+    }
+
     /// Whether several of its databases are in a transaction, `temp` apart. An SQLite before 3.39
     /// can't tell: not.
     #[must_use]

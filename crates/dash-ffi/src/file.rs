@@ -18,7 +18,7 @@ use std::sync::Arc;
 ///
 /// A panic in any method becomes `SQLITE_IOERR`, and the file answers nothing else from then on; it
 /// can still be closed.
-pub trait File: Send + 'static {
+pub trait File: Any + Send {
     /// Reads into `buffer` from `offset`. Answers how many bytes were read: if fewer than asked
     /// for, the rest of the buffer is zeroed and SQLite gets `SQLITE_IOERR_SHORT_READ`, which it
     /// takes for the end of the file, so a failed read must be an error.
@@ -186,9 +186,13 @@ pub trait File: Send + 'static {
     ///
     /// `SQLITE_IOERR_CLOSE`; the file is closed all the same.
     fn close(self: Box<Self>) -> Result<()>;
+}
 
-    /// The file itself, to be downcast by who opened it.
-    fn as_any(&mut self) -> &mut dyn Any;
+impl dyn File {
+    /// This file, where it is one of that type.
+    pub fn downcast_mut<T: File>(&mut self) -> Option<&mut T> {
+        (self as &mut dyn Any).downcast_mut()
+    }
 }
 
 impl core::fmt::Debug for dyn File {

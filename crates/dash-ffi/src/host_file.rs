@@ -12,7 +12,6 @@ use crate::flags::{DeviceCharacteristics, LockLevel, OpenFlags, ShmLock, SyncFla
 use crate::host::HostVfs;
 use crate::name::{Lease, OwnName};
 use crate::sys::RawFile;
-use core::any::Any;
 use core::ffi::{c_char, c_int, c_void};
 use core::fmt;
 use core::ptr::{NonNull, null_mut};
@@ -271,10 +270,6 @@ impl File for HostFile {
 
     fn close(mut self: Box<Self>) -> Result<()> {
         Error::check(self.close_once())
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

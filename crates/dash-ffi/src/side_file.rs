@@ -1,8 +1,6 @@
 //! Files beside a database of which SQLite asks no more than their content: nobody else has them
 //! open, and nothing of them need survive a crash.
 
-use std::any::Any;
-
 use crate::error::Result;
 use crate::file::File;
 use crate::flags::{DeviceCharacteristics, SyncFlags};
@@ -73,9 +71,5 @@ impl<F: SideFile> File for Side<F> {
 
     fn close(self: Box<Self>) -> Result<()> {
         Ok(())
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }

@@ -4,7 +4,6 @@
 #![expect(unsafe_code, reason = "tests call SQLite's C interface directly")]
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use core::any::Any;
 use core::ffi::{CStr, c_char, c_int};
 use dash_ffi::{
     AccessCheck, ApiRoutines, Connection, DeviceCharacteristics, Extension, File, FileControl,
@@ -83,9 +82,6 @@ impl File for CarelessFile {
     fn close(mut self: Box<Self>) -> Result<()> {
         LEFT_BEHIND.lock().unwrap().extend(self.0.take());
         Ok(())
-    }
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

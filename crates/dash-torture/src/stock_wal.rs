@@ -2,7 +2,6 @@
 //! all is well, and find what is not: its files are those of stock SQLite on the simulated machine,
 //! and some ways to break it.
 
-use std::any::Any;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -246,10 +245,6 @@ impl File for Open {
 
     fn close(self: Box<Self>) -> Result<()> {
         Box::new(self.handle).close()
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

@@ -53,7 +53,7 @@ fn engine(context: &mut Context<'_>) -> Result<Value> {
         Some(_) => return Ok(Value::Null),
     };
     let engine = context.connection().with_file_below(schema, |file| {
-        file.as_any().downcast_mut::<MainFile>().map_or("none", |file| file.look().engine())
+        file.downcast_mut::<MainFile>().map_or("none", |file| file.look().engine())
     });
     Ok(engine.unwrap_or("none").into())
 }
@@ -73,7 +73,7 @@ fn last_error(context: &mut Context<'_>) -> Result<Value> {
 fn without_dash(connection: &ConnectionRef<'_>) -> Option<String> {
     let path = connection.path("main")?;
     let reason = connection.with_file_below("main", |file| {
-        let file = file.as_any().downcast_mut::<MainFile>()?;
+        let file = file.downcast_mut::<MainFile>()?;
         let words = file.look().words(connection);
         words.into_iter().find(|(name, _)| *name == "reason")?.1
     });

@@ -1,7 +1,6 @@
 //! A main database, in whatever mode it is: the one file type that SQLite gets for it, because a
 //! PRAGMA can change the mode under an open connection.
 
-use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -204,7 +203,7 @@ fn mask(slot: usize, count: usize) -> u16 {
 }
 
 impl File for MainFile {
-    delegate!(database: sector_size device_characteristics);
+    delegate!([database] sector_size device_characteristics);
 
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         self.check_process()?;
@@ -382,9 +381,5 @@ impl File for MainFile {
         drop(membership);
         real::close_left();
         closed
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }

@@ -150,7 +150,7 @@ fn open_in(request: Request<'_>, chosen: &'static dyn Mode) -> Result<Opened> {
     let form = wanted.unwrap_or(mode);
     let mut opened = form.open(Opening { request, reading, membership })?;
     let may_write = opened.flags.contains(OpenFlags::READWRITE);
-    if let Some(file) = opened.file.as_any().downcast_mut::<MainFile>() {
+    if let Some(file) = opened.file.downcast_mut::<MainFile>() {
         file.note_ignored(form, !reading && !may_write);
     }
     let written = alone && may_write;

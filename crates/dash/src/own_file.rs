@@ -5,7 +5,6 @@
 //!
 //! The journal is the host's, and its transaction's process's alone.
 
-use std::any::Any;
 use std::ffi::CStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -207,10 +206,6 @@ impl File for OwnFile {
     fn close(self: Box<Self>) -> Result<()> {
         Ok(())
     }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
-    }
 }
 
 /// A rollback journal. In a forked child it is its parent's, and SQLite, which has to end the
@@ -245,33 +240,10 @@ impl Journal {
 }
 
 impl File for Journal {
-    delegate!(file: file_control sector_size device_characteristics);
-
-    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        self.file()?.read(buffer, offset)
-    }
-
-    fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
-        self.file()?.write(data, offset)
-    }
-
-    fn truncate(&mut self, size: u64) -> Result<()> {
-        self.file()?.truncate(size)
-    }
-
-    fn sync(&mut self, flags: SyncFlags) -> Result<()> {
-        self.file()?.sync(flags)
-    }
-
-    fn size(&mut self) -> Result<u64> {
-        self.file()?.size()
-    }
+    delegate!([file()?] read write truncate sync size);
+    delegate!([file] file_control sector_size device_characteristics);
 
     fn close(self: Box<Self>) -> Result<()> {
         Box::new(self.file).close()
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }

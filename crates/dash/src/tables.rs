@@ -74,7 +74,7 @@ fn visit<R>(
 ) -> Result<R> {
     let schema = schema.unwrap_or("main");
     let seen = connection.with_file_below(schema, |file| {
-        let database = file.as_any().downcast_mut::<MainFile>()?.look();
+        let database = file.downcast_mut::<MainFile>()?.look();
         Some(visit(database).ok_or_else(|| database.engine()))
     });
     let refusal = match seen.flatten() {

@@ -4,7 +4,6 @@
 //! them is committed or prepared, as SQLite then rolls all of them back. One in WAL mode depends on
 //! no super-journal.
 
-use std::any::Any;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -77,7 +76,7 @@ pub fn make(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Open
 }
 
 impl File for SuperJournal {
-    delegate!(file: read truncate size sector_size);
+    delegate!([file] read truncate size sector_size);
 
     fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
         self.list.extend_from_slice(data);
@@ -96,10 +95,6 @@ impl File for SuperJournal {
 
     fn close(self: Box<Self>) -> Result<()> {
         Box::new(self.file).close()
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

@@ -1,7 +1,6 @@
 //! A mode of the tests, to show what a new one takes: two traits, and a line in [`crate::modes`].
 //! Its databases are files of the host, and count what is written.
 
-use std::any::Any;
 use std::path::Path;
 
 use dash_ffi::{File, HostFile, HostVfs, OpenFlags, Opened, Result};
@@ -25,10 +24,6 @@ impl Mode for Toy {
 
     fn names(&self) -> &'static [&'static str] {
         &["toy"]
-    }
-
-    fn described(&self) -> &'static str {
-        "in mode toy"
     }
 
     fn pragmas(&self) -> &'static [&'static str] {
@@ -93,7 +88,7 @@ impl Database for Open {
 }
 
 impl File for Open {
-    delegate!(file: read truncate sync size lock unlock check_reserved_lock file_control sector_size device_characteristics);
+    delegate!([file] read truncate sync size lock unlock check_reserved_lock file_control sector_size device_characteristics);
 
     fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
         self.writes += 1;
@@ -102,10 +97,6 @@ impl File for Open {
 
     fn close(self: Box<Self>) -> Result<()> {
         Box::new(self.file).close()
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

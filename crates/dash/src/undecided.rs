@@ -83,7 +83,7 @@ fn nothing_is_left(path: &Path) -> bool {
 /// Opens it as a plain file; `None`: it can't be written.
 pub fn open(request: &Request<'_>) -> Result<Option<Opened>> {
     let Some(mut opened) = request.plain_undecided()? else { return Ok(None) };
-    if let Some(file) = opened.file.as_any().downcast_mut::<MainFile>() {
+    if let Some(file) = opened.file.downcast_mut::<MainFile>() {
         file.undecided = true;
     }
     Ok(Some(opened))
@@ -141,7 +141,7 @@ impl MainFile {
     /// Whether it is attached to a `main` of dash that is in a plain mode, by choice.
     fn is_beside_plain(&self) -> bool {
         let look = |file: &mut dyn File| {
-            let main = file.as_any().downcast_ref::<Self>()?;
+            let main = file.downcast_mut::<Self>()?;
             Some(!main.undecided && main.membership.is_some() && main.mode.is_plain())
         };
         let visit = |connection: &ConnectionRef<'_>| connection.with_file_below("main", look);

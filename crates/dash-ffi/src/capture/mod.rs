@@ -20,7 +20,7 @@ use core::any::Any;
 ///
 /// Statements that the hook's owner runs itself are not told of. No call may run a statement on the
 /// connection, but for [`TracedStatement::values`].
-pub trait Capture: Send + Sync {
+pub trait Capture: Any + Send + Sync {
     /// A program begins that no other one runs. SQLite tells nothing of one without a text, which
     /// is a blob handle's.
     fn begins(&self, statement: &TracedStatement<'_>);
@@ -35,7 +35,4 @@ pub trait Capture: Send + Sync {
 
     /// One of these calls has panicked.
     fn panicked(&self);
-
-    /// This, for who knows its type.
-    fn as_any(&self) -> &dyn Any;
 }

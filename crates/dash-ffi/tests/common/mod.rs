@@ -106,9 +106,8 @@ fn kind(context: &mut Context<'_>) -> Result<Value> {
     let Some(Value::Text(schema)) = context.args().first() else {
         return Err(Error::new(Code::MISMATCH, "pass_kind: a schema's name, please; 100% of %s"));
     };
-    let is_ours = context
-        .connection()
-        .with_file(schema, |file| file.as_any().downcast_mut::<PassFile>().is_some());
+    let is_ours =
+        context.connection().with_file(schema, |file| file.downcast_mut::<PassFile>().is_some());
     Ok(if is_ours == Some(true) { "pass" } else { "none" }.into())
 }
 
@@ -116,7 +115,7 @@ fn kind(context: &mut Context<'_>) -> Result<Value> {
 fn kind_below(context: &mut Context<'_>) -> Result<Value> {
     let is_ours = context
         .connection()
-        .with_file_below("main", |file| file.as_any().downcast_mut::<PassFile>().is_some());
+        .with_file_below("main", |file| file.downcast_mut::<PassFile>().is_some());
     Ok(if is_ours == Some(true) { "pass" } else { "none" }.into())
 }
 

@@ -1,7 +1,6 @@
 //! The VFS itself: each method notes its call, fails if the probe says so, and asks the host.
 
 use super::{Fault, Probe, probe};
-use core::any::Any;
 use core::ffi::CStr;
 use dash_ffi::{
     AccessCheck, Code, DeviceCharacteristics, Door, Error, File, FileControl, FileKind, FileName,
@@ -228,9 +227,5 @@ impl File for PassFile {
     fn close(self: Box<Self>) -> Result<()> {
         self.call("xClose", ())?;
         Box::new(self.host).close()
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }

@@ -1,7 +1,6 @@
 //! Whoever an extension chooses is told of the statements of a connection, and reads their values;
 //! until the host sets its own hook, which stays the host's. A panic of who is told ends nothing.
 
-use core::any::Any;
 use core::ffi::{c_int, c_uint, c_void};
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, Weak};
@@ -49,10 +48,6 @@ impl Capture for Listener {
 
     fn panicked(&self) {
         self.heard.lock().unwrap().push("panicked".to_owned());
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -2,7 +2,6 @@
 //! memory, and the steps of a commit are done when SQLite asks for them. `PRAGMA rest` closes the
 //! engine until SQLite wants the database again.
 
-use std::any::Any;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -175,9 +174,5 @@ impl File for Database {
 
     fn close(self: Box<Self>) -> Result<()> {
         self.session.map_or(Ok(()), |session| engine(session.close(), Code::IOERR_CLOSE))
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }

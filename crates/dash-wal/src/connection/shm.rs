@@ -110,7 +110,7 @@ impl<S: Storage> Connection<S> {
         }
         if writer && self.index.reserved {
             self.index.reserved = false;
-            self.begin_to_write();
+            self.reads.begin_to_write(self.header_sum());
             return Ok(());
         }
         if writer {
@@ -202,13 +202,9 @@ impl<S: Storage> Connection<S> {
             return Err(error);
         }
         self.wal.own.begin();
-        self.begin_to_write();
+        self.reads.begin_to_write(self.header_sum());
         self.index.got_writer(&self.files);
         Ok(())
-    }
-
-    fn begin_to_write(&mut self) {
-        self.reads.begin_to_write(self.index.open.as_ref().and_then(Index::header_sum));
     }
 
     /// `dash_read=durable`: what is visible now is durable before it is read.
@@ -345,7 +341,12 @@ impl<S: Storage> Connection<S> {
     /// Whether somebody has committed since this connection began to read: then it can't write.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
-        let sum = self.index.open.as_ref().and_then(Index::header_sum);
-        self.reads.is_outdated(sum)
+        self.reads.is_outdated(self.header_sum())
+    }
+
+    /// The checksum of the index's header: of another state it is another one.
+    #[must_use]
+    pub fn header_sum(&self) -> Option<u64> {
+        self.index.open.as_ref().and_then(Index::header_sum)
     }
 }

@@ -144,9 +144,8 @@ fn is_read(
     schema: &str,
     (path, file): (&Path, &real::File),
 ) -> bool {
-    let is_of = connection.with_file_below(schema, |main| {
-        main.as_any().downcast_mut::<MainFile>()?.database.is_of(file.id())
-    });
+    let is_of = connection
+        .with_file_below(schema, |main| main.downcast_mut::<MainFile>()?.database.is_of(file.id()));
     let is_locked = || {
         let own = i32::try_from(std::process::id()).ok();
         let owners = file.lock_owners(SHARED);

@@ -39,7 +39,9 @@ pub trait Mode: Sync {
     fn names(&self) -> &'static [&'static str];
 
     /// How a database is open in it, for messages: "in mode shadow".
-    fn described(&self) -> &'static str;
+    fn described(&self) -> String {
+        format!("in mode {}", self.names()[0])
+    }
 
     /// Whether SQLite itself is at work, with a journal of its own: it knows what `PRAGMA
     /// journal_mode` answers.

@@ -1,6 +1,5 @@
 //! A database in one of the plain modes, as SQLite calls it: on dash's own file or on the host's.
 
-use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -165,7 +164,7 @@ impl Database for PlainFile {
 }
 
 impl File for PlainFile {
-    delegate!(file: read write truncate sync size unlock check_reserved_lock sector_size device_characteristics shm_map shm_lock shm_barrier shm_unmap fetch unfetch);
+    delegate!([file] read write truncate sync size unlock check_reserved_lock sector_size device_characteristics shm_map shm_lock shm_barrier shm_unmap fetch unfetch);
 
     /// Locks it, unless it is not the one of that name any more. SQLite finds a journal by name: a
     /// connection that is idle since before the names were exchanged would roll back into its own
@@ -212,9 +211,5 @@ impl File for PlainFile {
 
     fn close(self: Box<Self>) -> Result<()> {
         self.file.close()
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }

@@ -38,8 +38,8 @@ impl Mode for Plain {
         &["delete", "truncate", "persist", "memory", "off"]
     }
 
-    fn described(&self) -> &'static str {
-        "as a plain file"
+    fn described(&self) -> String {
+        "as a plain file".to_owned()
     }
 
     fn is_plain(&self) -> bool {

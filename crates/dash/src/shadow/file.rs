@@ -3,7 +3,6 @@
 //! The commit point is `SQLITE_FCNTL_COMMIT_PHASETWO` (see `control`); `xSync` and what comes
 //! before only prepare, and `xUnlock` undoes what was not published.
 
-use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -386,9 +385,5 @@ impl File for ShadowFile {
 
     fn close(self: Box<Self>) -> Result<()> {
         self.link.take().map_or(Ok(()), |engine| engine.close().map_err(to_sqlite))
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }

@@ -40,10 +40,6 @@ impl Mode for Shadow {
         &["shadow"]
     }
 
-    fn described(&self) -> &'static str {
-        "in mode shadow"
-    }
-
     fn files(&self) -> &'static [&'static str] {
         &["-shadow"]
     }

@@ -1,7 +1,6 @@
 //! A database in mode shadow that is only read: `mode=ro`, `immutable=1`, media and folders that
 //! can't be written.
 
-use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -262,10 +261,6 @@ impl File for ReadOnlyFile {
 
     fn close(self: Box<Self>) -> Result<()> {
         self.finish()
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

@@ -8,7 +8,6 @@
 //! Values are read where a program has run: when SQLite tells of its end; or, where it commits by
 //! itself, with the last frame, as SQLite tells of the end only after that.
 
-use std::any::Any;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -229,9 +228,5 @@ impl Capture for Capturer {
 
     fn panicked(&self) {
         self.state().buffer.note(Reason::Failed);
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

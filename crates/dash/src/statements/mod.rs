@@ -45,7 +45,7 @@ pub enum Text {
 /// Who is to be told of a new connection's statements.
 pub fn capture(connection: &ConnectionRef<'_>) -> Option<Arc<dyn Capture>> {
     let is_wanted = connection.with_file("main", |file| {
-        let file = file.as_any().downcast_mut::<MainFile>();
+        let file = file.downcast_mut::<MainFile>();
         file.is_some_and(|file| file.mode.records_statements() || file.parameters.is_on(PARAMETER))
     });
     is_wanted.unwrap_or(false).then(|| Arc::new(Capturer::default()) as Arc<dyn Capture>)

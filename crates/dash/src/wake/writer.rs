@@ -223,6 +223,18 @@ pub(super) fn sleep(host: &HostVfs, time: Duration, next: Next) -> Option<Durati
     Some(begun.elapsed())
 }
 
+/// Waits for WRITER ahead of SQLite, in line; whether it was had before `time` was over.
+pub fn wait_for(who: Arc<dyn Reserve>, time: Duration, sleep: impl Fn(Duration)) -> bool {
+    let since = Instant::now();
+    let (failed, woken) = (false, false);
+    let mut waiting = Waiting { who, failed, ticket: 0, since, slept_at: None, woken };
+    let got = waiting.wait(time, sleep);
+    if got {
+        waiting.who.watch();
+    }
+    got
+}
+
 impl Waiting {
     /// Whether the lock was had before `time` was over.
     fn wait(&mut self, time: Duration, sleep: impl Fn(Duration)) -> bool {

@@ -3,7 +3,6 @@
 //! SQLite commits by itself, in `-wal` and in the wal-index; the engine looks on, and makes it
 //! durable in `SQLITE_FCNTL_COMMIT_PHASETWO` ([`super::control`]).
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
@@ -15,6 +14,7 @@ use dash_ffi::{
 use dash_storage::LockKind;
 use dash_wal::Connection;
 
+use super::ahead::{Ahead, let_own_thread_pass};
 use super::link::{Link, State};
 use super::name::MODE;
 use super::region;
@@ -73,6 +73,7 @@ pub struct WalFile {
     idle: Option<Instant>,
     /// It was given up as soon as SQLite had it: somebody has committed since it began to read.
     pub(super) was_outdated: bool,
+    pub(super) ahead: Ahead,
     /// Locks that this connection got when who was in the way woke it.
     pub(super) wakeups: u64,
     /// From so many bytes of `-wal` on it is said who keeps it from being begun anew.
@@ -106,6 +107,7 @@ impl WalFile {
             failed: false,
             idle: None,
             was_outdated: false,
+            ahead: Ahead::default(),
             wakeups: 0,
         }
     }
@@ -123,12 +125,23 @@ impl WalFile {
             writer::let_pass(&self.link.together.urgent);
         }
         let mut state = self.link.state();
-        let taken = state.call(|engine| engine.index_lock(WRITER..WRITER + 1, LockKind::Exclusive));
+        let lock =
+            |engine: &mut Connection<_>| engine.index_lock(WRITER..WRITER + 1, LockKind::Exclusive);
+        let mut taken = state.call(lock);
+        if taken.as_ref().is_err_and(|error| error.code == Code::BUSY) {
+            drop(state);
+            let is_free = let_own_thread_pass(&self.link);
+            state = self.link.state();
+            if is_free {
+                taken = state.call(lock);
+            }
+        }
         state.reserved = None;
         let taken = taken.and_then(|()| state.upgrade_if_reading());
         match taken {
             Ok(is_upgraded) => {
                 self.failed = false;
+                self.ahead.writes();
                 self.link.begins_to_write(&state);
                 // SQLite does not find an upgraded one's snapshot old.
                 self.idle = (!is_upgraded).then(Instant::now);
@@ -140,8 +153,10 @@ impl WalFile {
             }
             Err(error) => {
                 drop(state);
-                if error.code == Code::BUSY {
-                    self.wait_next();
+                match error.code {
+                    Code::BUSY => self.wait_next(),
+                    Code::BUSY_SNAPSHOT => self.ahead.refused(),
+                    _ => {}
                 }
                 Err(error)
             }
@@ -300,8 +315,12 @@ impl File for WalFile {
             self.go_on();
         }
         self.idle = None;
+        if lock == ShmLock::LockShared && slot >= FIRST_READER {
+            self.ahead.begins(&self.link, &self.host);
+        }
+        let is_done = stops_reading && self.ahead.stops_reading();
         let mut state = self.link.state();
-        if stops_reading {
+        if is_done {
             // It was given WRITER, and did not want it.
             state.give_up();
         }
@@ -359,9 +378,5 @@ impl File for WalFile {
 
     fn close(self: Box<Self>) -> Result<()> {
         self.close_engine()
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }

@@ -179,12 +179,10 @@ impl State {
         self.call(|engine| engine.upgrade_if(reads))
     }
 
-    /// Gives WRITER up that was taken for SQLite, if it is still held so.
-    pub fn give_up(&mut self) {
-        if self.reserved.take().is_some() {
-            // What fails here fails again where SQLite sees it.
-            drop(self.call(Connection::release_writer));
-        }
+    /// Gives WRITER up that was taken for SQLite, if it is still held so; whether it was.
+    pub fn give_up(&mut self) -> bool {
+        // What fails here fails again where SQLite sees it.
+        self.reserved.take().map(|_| self.call(Connection::release_writer)).is_some()
     }
 }
 

@@ -1,7 +1,6 @@
 //! `-wal`, as SQLite sees it: SQLite opens it on behalf of a connection, and closes it first. And
 //! the commits that it writes there.
 
-use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -176,10 +175,6 @@ impl File for LogFile {
             // The database's file was closed before, against the rule.
             Err(Error { .. }) => Ok(()),
         }
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

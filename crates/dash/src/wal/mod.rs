@@ -4,6 +4,7 @@
 //! SQLite keeps `-wal` and the wal-index as ever; every call on them, and on the database, goes to
 //! one connection of the engine ([`link`]), whichever file it is made on.
 
+mod ahead;
 mod control;
 mod database;
 mod file;
@@ -42,10 +43,6 @@ impl Mode for Wal {
 
     fn names(&self) -> &'static [&'static str] {
         &["wal"]
-    }
-
-    fn described(&self) -> &'static str {
-        "in mode wal"
     }
 
     fn is_sqlites(&self) -> bool {

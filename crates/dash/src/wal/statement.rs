@@ -58,10 +58,6 @@ impl Mode for Statement {
         &["statement"]
     }
 
-    fn described(&self) -> &'static str {
-        "in mode statement"
-    }
-
     fn is_sqlites(&self) -> bool {
         true
     }

@@ -4,6 +4,7 @@
 use dash_ffi::{ConnectionRef, Watched};
 use dash_statement::{Reason, STEPS_OF_A_BLOCK};
 use dash_wal::Said;
+use std::any::Any;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::link::{Link, State};
@@ -16,7 +17,7 @@ fn with_capturer<R>(
     show: impl FnOnce(&Capturer, &Watched<'_>) -> R,
 ) -> Option<R> {
     let watched = connection.watched()?;
-    let capturer = watched.capture().as_any().downcast_ref::<Capturer>()?;
+    let capturer = (watched.capture() as &dyn Any).downcast_ref::<Capturer>()?;
     Some(show(capturer, &watched))
 }
 

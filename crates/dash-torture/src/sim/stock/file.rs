@@ -1,6 +1,5 @@
 //! The files of stock SQLite: what `unix` does at each call (os_unix.c), on a simulated machine.
 
-use std::any::Any;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::ops::Range;
@@ -261,9 +260,5 @@ impl File for Handle {
 
     fn close(self: Box<Self>) -> Result<()> {
         Ok(())
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }

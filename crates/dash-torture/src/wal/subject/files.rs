@@ -1,7 +1,6 @@
 //! SQLite's files below its WAL mode: the database and `-wal` are the engine's, a rollback journal,
 //! with which the mode is entered and left, is a plain file.
 
-use std::any::Any;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
@@ -288,9 +287,5 @@ impl File for Database {
 
     fn close(self: Box<Self>) -> Result<()> {
         self.connection.close()
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }

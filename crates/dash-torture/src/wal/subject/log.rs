@@ -1,6 +1,5 @@
 //! `-wal`, below SQLite's WAL mode.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -77,9 +76,5 @@ impl File for Log {
 
     fn close(self: Box<Self>) -> Result<()> {
         engine(self.connection.get()?.wal_close(), Code::IOERR_CLOSE)
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }
