@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use dash_testing::locks::{lock_first, unlock_first};
 use dash_testing::names::beside;
-use suite::sql::run;
+use suite::parts::Part;
+use suite::peers::Session;
+use suite::sql::{refused, run};
 
 #[test]
 fn a_lock_of_a_mere_reader_is_named() {
@@ -34,6 +36,23 @@ fn a_lock_of_a_mere_reader_is_named() {
     drop(reader);
     let second = suite::open(&path);
     assert_eq!(suite::one::<i64>(&second, "SELECT v FROM t"), 1);
+}
+
+/// An idle connection in mode shadow keeps those out that write as stock SQLite does, who were told
+/// that whoever was in the way is gone by now.
+#[test]
+fn so_is_an_idle_connection_in_another_mode() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let db = suite::open_dash(path.as_os_str(), "&journal_mode=delete").unwrap();
+    run(&db, "CREATE TABLE t(v)");
+    db.busy_timeout(Duration::ZERO).unwrap();
+    let mut other = Session::dash(&path, Part::default()).unwrap();
+    other.must("SELECT * FROM t");
+    assert_eq!(refused(&db, "INSERT INTO t VALUES (1)").0, 5);
+    let (said, process) = (suite::parts::last_error(), format!("process {} (", other.id()));
+    let why = "), on dash, keeps it from being written by stock SQLite's rules";
+    assert!(said.contains(&process) && said.contains(why), "{said}");
 }
 
 /// A coordination file of before, which a lock on ALIVE keeps in use, names a process that is gone.

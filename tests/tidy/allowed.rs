@@ -78,7 +78,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-terminal", 878),
     ("dash-testing", 992),
     ("dash-torture", 24_465),
-    ("dash-wal", 16_175),
+    ("dash-wal", 16_196),
     ("libdash", 6),
     ("packages", 1_379),
 ];

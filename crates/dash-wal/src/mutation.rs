@@ -75,6 +75,8 @@ dash_engine::mutations! {
     LeftUnsummedMissed = "a -wal is taken for cut whose writer was killed before its frames had checksums",
     LeftGoneTaken = "a -wal that killed processes had uncopied frames in is gone, and nobody asks",
     LeftCutTaken = "a -wal is taken that has fewer frames than killed processes had seen",
+    LeftStrangeTaken = "a -wal of another session is taken where killed processes had uncopied frames",
+    LeftVoidTaken = "what came behind a void generation is taken whatever killed processes have left",
     LeftUnsaid = "a log at rest does not say what database the -wal that stays is of",
     LeftAnotherTaken = "a -wal is taken whatever database lies beside it, where no record of the log counts",
     SurvivorOverlooked = "a -wal is made beside a stock program that has the one which was removed",

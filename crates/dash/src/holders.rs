@@ -81,7 +81,10 @@ impl Wanted {
                 [vec![(Coordination, 1..2, false), (Index, 120..121, true)], written.to_vec()]
                     .concat()
             }
-            Self::WriteAsStock => vec![(Index, 120..121, false)],
+            Self::WriteAsStock => {
+                [vec![(Index, 120..121, false), (Database, RESERVED, false)], written.to_vec()]
+                    .concat()
+            }
             Self::Newest => Vec::new(),
             Self::Read => {
                 let more = [
@@ -230,6 +233,7 @@ fn described(held: &Held, wanted: Wanted, told: &[Told], at_least: Duration) -> 
         Wanted::Write if !held.exclusive => "has been reading under locking_mode=EXCLUSIVE",
         // Only writers say of themselves that they are in its way.
         Wanted::ReadAlone if by_number.is_some() => Wanted::Write.does(),
+        Wanted::WriteAsStock if held.exclusive => Wanted::Write.does(),
         wanted => wanted.does(),
     };
     _ = write!(said, " ({}), {kind}, {does}", shown(&process.command));

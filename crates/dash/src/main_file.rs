@@ -172,6 +172,7 @@ impl MainFile {
                 Wanted::ReadAlone
             }
             LockLevel::None | LockLevel::Shared => Wanted::Read,
+            LockLevel::Reserved if self.mode.is_plain() => Wanted::WriteAsStock,
             LockLevel::Reserved => Wanted::Write,
             LockLevel::Pending | LockLevel::Exclusive => Wanted::Alone,
         }

@@ -168,6 +168,8 @@ const TOLD: &[Told] = &[
     (Mutation::LeftUnsummedMissed, &[unsummed::nor_is_it_taken_for_one_that_was_cut]),
     (Mutation::LeftGoneTaken, &[put::where_wal_is_gone]),
     (Mutation::LeftCutTaken, &[put::where_wal_was_cut_or_is_an_older_one]),
+    (Mutation::LeftStrangeTaken, &[put::where_wal_is_of_a_session_before]),
+    (Mutation::LeftVoidTaken, &[put::where_wal_is_gone, put::where_the_database_is_of_before]),
     (Mutation::LeftUnsaid, &[put::where_the_power_was_lost_at_rest]),
     (Mutation::LeftAnotherTaken, &[put::where_the_database_is_an_older_one]),
     (Mutation::SurvivorOverlooked, &[kept::but_not_beside_who_has_the_removed_one]),

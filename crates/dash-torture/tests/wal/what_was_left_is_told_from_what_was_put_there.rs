@@ -15,8 +15,12 @@ const ALL: [&str; 4] = ["", "-wal", "-dashlog", "-shm"];
 type Begin = fn() -> (Tale, Db);
 
 /// The commits of a connection that is about to be killed, and that no record has.
-const ACTS: [(&str, Begin); 3] =
-    [("at rest", at_rest), ("before a record", unlogged), ("behind a record", behind)];
+const ACTS: [(&str, Begin); 4] = [
+    ("at rest", at_rest),
+    ("before a record", unlogged),
+    ("behind a void generation", voided),
+    ("behind a record", behind),
+];
 
 fn at_rest() -> (Tale, Db) {
     let (tale, db) = Tale::begun();
@@ -27,6 +31,14 @@ fn at_rest() -> (Tale, Db) {
 fn unlogged() -> (Tale, Db) {
     let tale = Tale::new();
     let db = tale.open();
+    db.put();
+    (tale, db)
+}
+
+fn voided() -> (Tale, Db) {
+    let (tale, db) = Tale::begun();
+    db.checkpoint("TRUNCATE");
+    db.synchronous("NORMAL");
     db.put();
     (tale, db)
 }
@@ -43,7 +55,7 @@ fn goes_on(story: &str, db: &Db) {
             db.put();
             db.ok("PRAGMA rests");
         }
-        "before a record" => {
+        "before a record" | "behind a void generation" => {
             db.synchronous("NORMAL");
             db.ok("UPDATE big SET v = 'b'; INSERT INTO big VALUES ('a')");
         }
@@ -80,7 +92,7 @@ pub(crate) fn where_wal_was_cut_or_is_an_older_one() {
         for copies in [false, true] {
             for kind in ["older", "cut", "of a generation before"] {
                 // The record that a checkpoint's barrier is has all of it.
-                if copies && story == "before a record" {
+                if copies && ["before a record", "behind a void generation"].contains(&story) {
                     continue;
                 }
                 let (tale, db) = begin();
@@ -113,6 +125,26 @@ pub(crate) fn where_wal_was_cut_or_is_an_older_one() {
                 is_whole_with(&tale, &right, &story);
             }
         }
+    }
+}
+
+/// A copy of an earlier session's, whose salts don't tell that it is older.
+#[test]
+pub(crate) fn where_wal_is_of_a_session_before() {
+    for level in ["FULL", "NORMAL"] {
+        let (tale, db) = Tale::begun();
+        let put = Files::of(&tale.machine, &["-wal"]);
+        db.close();
+        let db = tale.open();
+        db.synchronous(level);
+        db.put();
+        db.kill();
+        let right = Files::of(&tale.machine, &["-wal"]);
+        for new in [false, true] {
+            put.put(&tale.machine, new);
+            refused(&tale, "app.db-wal lacks", level);
+        }
+        is_whole_with(&tale, &right, level);
     }
 }
 
@@ -152,6 +184,23 @@ pub(crate) fn where_the_database_is_an_older_one() {
     }
 }
 
+/// One of before a generation that the log calls void.
+#[test]
+pub(crate) fn where_the_database_is_of_before() {
+    let (tale, db) = Tale::begun();
+    let put = Files::of(&tale.machine, &[""]);
+    db.scribble(8).unwrap();
+    db.ok("COMMIT");
+    db.checkpoint("TRUNCATE");
+    db.synchronous("NORMAL");
+    db.put();
+    db.kill();
+    let right = Files::of(&tale.machine, &[""]);
+    put.put(&tale.machine, false);
+    refused(&tale, "holds commits that don't belong to app.db", "of before");
+    is_whole_with(&tale, &right, "of before");
+}
+
 /// After a power loss the head of the log says what was left at rest.
 #[test]
 pub(crate) fn where_the_power_was_lost_at_rest() {
@@ -180,7 +229,7 @@ pub(crate) fn where_the_power_was_lost_at_rest() {
 /// It was deleted, or emptied, and held what no checkpoint has copied.
 #[test]
 pub(crate) fn where_wal_is_gone() {
-    for (story, begin) in [ACTS[0], ACTS[1]] {
+    for (story, begin) in [ACTS[0], ACTS[1], ACTS[2]] {
         for empties in [false, true] {
             let (tale, db) = begin();
             goes_on(story, &db);
@@ -277,7 +326,7 @@ pub(crate) fn nor_where_a_process_was_killed_in_the_middle() {
 /// SQLite keeps another index, and whoever has read nothing has none.
 #[test]
 pub(crate) fn nor_where_shm_is_of_nobody_who_was_killed() {
-    for (story, begin) in [ACTS[0], ACTS[1]] {
+    for (story, begin) in [ACTS[0], ACTS[1], ACTS[2]] {
         for then in ["", "PRAGMA wal_checkpoint(TRUNCATE)", "closes", "closes, and one reads"] {
             let (tale, db) = begin();
             goes_on(story, &db);

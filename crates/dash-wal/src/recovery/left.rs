@@ -36,6 +36,30 @@ impl<S: Storage> Look<'_, S> {
         Ok(situation)
     }
 
+    fn has_uncopied(&self) -> bool {
+        self.index.is_some_and(|index| index.has_uncopied())
+    }
+
+    /// How things stand where the log calls a generation void, and another one has begun since, by
+    /// what `-wal` or the wal-index shows. `None`: none has.
+    pub(super) fn since_void(
+        &self,
+        generation: Option<Generation>,
+        wal: Option<&S::File>,
+        boot: Boot,
+    ) -> Result<Option<Situation>> {
+        let is_newer = self.relation(generation, wal)? == WalIs::Newer;
+        let seen = self.index.and_then(|index| index.end()).map(|(salts, _)| salts);
+        let is_another = seen != generation.map(|generation| generation.salts());
+        let is_seen = boot == Boot::Same && is_another && self.has_uncopied();
+        if !is_newer && !is_seen || broken(Mutation::LeftVoidTaken) {
+            return Ok(None);
+        }
+        let found = self.without_records(None, wal, boot)?;
+        let is_right = found.has_all && found.database == Database::Complete;
+        Ok(Some(Situation { log: if is_right { LogSays::Void } else { found.log }, ..found }))
+    }
+
     /// How things stand where no record of the log counts, whose head says that `said` stays.
     pub(super) fn without_records(
         &self,
@@ -50,8 +74,7 @@ impl<S: Storage> Look<'_, S> {
             has_all: true,
         };
         let Some(wal) = wal.filter(|_| situation.wal == WalIs::Newer) else {
-            let seen = self.index.filter(|_| boot == Boot::Same);
-            let uncopied = seen.is_some_and(|index| index.has_uncopied());
+            let uncopied = boot == Boot::Same && self.has_uncopied();
             situation.database = Database::lacking(uncopied && !broken(Mutation::LeftGoneTaken));
             return Ok(situation);
         };
@@ -77,19 +100,9 @@ impl<S: Storage> Look<'_, S> {
         Ok(situation)
     }
 
-    /// Whether the header of `-wal` comes before that of a generation whose frames were seen.
-    pub(super) fn is_before_seen(
-        &self,
-        generation: Option<Generation>,
-        wal: Option<&S::File>,
-    ) -> Result<bool> {
-        let seen = self.index.and_then(|index| index.end()).filter(|&(_, last)| last > 0);
-        let own = generation.map(|generation| generation.salts());
-        let (Some((salts, _)), Some(wal)) = (seen.filter(|seen| Some(seen.0) == own), wal) else {
-            return Ok(false);
-        };
-        let header = WalHeader::read(wal, self.names.shown_wal())?;
-        Ok(header.is_some_and(|header| is_before(header.salts, salts)))
+    /// Whether `-wal` has all frames that the wal-index shows.
+    pub(super) fn has_seen(&self, wal: Option<&S::File>) -> Result<bool> {
+        wal.map_or(Ok(true), |wal| self.has_all_seen(wal, 0))
     }
 
     /// Whether `-wal`, or the log up to frame `logged`, has all frames that the wal-index shows.
@@ -102,7 +115,11 @@ impl<S: Storage> Look<'_, S> {
             return Ok(true);
         }
         if header.salts != salts {
-            return Ok(!is_before(header.salts, salts));
+            // It is begun anew, or deleted, where all of it is in the database; or made of the log,
+            // because a person says so (`anew`).
+            let is_made = header.salts == [salts[0].wrapping_add(1), salts[1]];
+            let lacks = is_before(header.salts, salts) || self.has_uncopied() && !is_made;
+            return Ok(!lacks || broken(Mutation::LeftStrangeTaken));
         }
         let prefix = valid_prefix(wal, &header, Prefix::before_all(&header), name)?;
         // Behind that a writer was killed before its frames had their checksums (WAL-19).

@@ -198,14 +198,17 @@ impl<S: Storage> Look<'_, S> {
         if log.says() == LogSays::Nothing {
             return self.without_records(log.left(), wal, boot);
         }
+        if log.says() == LogSays::Void
+            && let Some(found) = self.since_void(log.generation(), wal, boot)?
+        {
+            return Ok(found);
+        }
         let wal_is = match self.relation(log.generation(), wal)? {
             // The header was durable before the first record, so it was cut to nothing since, which
             // is a deletion by another name; or the file system has lost it.
             WalIs::Blank if log.chain.is_some() => WalIs::Absent,
             // The log need not know which headers came before.
-            WalIs::Newer if boot == Boot::Same && self.is_before_seen(log.generation(), wal)? => {
-                WalIs::Older
-            }
+            WalIs::Newer if boot == Boot::Same && !self.has_seen(wal)? => WalIs::Older,
             wal_is => wal_is,
         };
         let lost =

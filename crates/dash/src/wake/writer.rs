@@ -212,9 +212,7 @@ pub(super) fn sleep(host: &HostVfs, time: Duration, next: Next) -> Option<Durati
     if next == Next::First {
         (waiting.ticket, waiting.since) = (0, begun);
     }
-    waiting.woken = waiting.wait(time, |time| {
-        host.sleep(time);
-    });
+    waiting.woken = waiting.wait(time, |time| _ = host.sleep(time));
     if waiting.woken {
         Arc::clone(&waiting.who).watch();
     }

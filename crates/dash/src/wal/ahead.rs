@@ -104,9 +104,7 @@ impl Ahead {
             return;
         }
         let_own_thread_pass(link);
-        let sleep = |time| {
-            host.sleep(time);
-        };
+        let sleep = |time| _ = host.sleep(time);
         self.holds = writer::wait_for(Arc::clone(link) as Arc<_>, PATIENCE, sleep);
         if self.holds {
             let _ = LAST.try_with(|last| last.replace(Arc::downgrade(link)));
