@@ -17,12 +17,11 @@ impl Api {
     ///
     /// As for [`Api::db_name`].
     pub(crate) unsafe fn is_in_transaction(&self, db: *mut Connection) -> bool {
-        match (self.txn_state, &self.statements) {
+        match self.txn_state {
             // SAFETY: as the caller states; without a schema it answers for all of them.
-            (Some(state), _) => unsafe { state(db, core::ptr::null()) > TXN_NONE },
+            Some(state) => unsafe { state(db, core::ptr::null()) > TXN_NONE },
             // SAFETY: as the caller states.
-            (None, Some(statements)) => unsafe { !statements.is_autocommit(db) },
-            (None, None) => false,
+            None => unsafe { (self.get_autocommit)(db) == 0 },
         }
     }
 }
@@ -46,14 +45,6 @@ impl ConnectionRef<'_> {
     pub fn is_reading(&self) -> bool {
         // SAFETY: an open connection that this thread holds.
         unsafe { self.slot.api.is_in_transaction(self.as_ptr()) }
-    }
-
-    /// Whether `BEGIN` or a savepoint has begun a transaction. Where SQLite can't be asked: not.
-    #[must_use]
-    pub fn has_begun(&self) -> bool {
-        let statements = self.slot.api.statements.as_ref();
-        // SAFETY: an open connection that this thread holds.
-        statements.is_some_and(|it| unsafe { !it.is_autocommit(self.as_ptr()) })
     }
 
     /// Whether several of its databases are in a transaction, `temp` apart. An SQLite before 3.39

@@ -5,12 +5,11 @@ use crate::connection::ConnectionRef;
 use core::ffi::CStr;
 
 impl ConnectionRef<'_> {
-    /// Whether it is in no transaction of the program's, as far as that can be told.
+    /// Whether it is in no transaction of the program's.
     #[must_use]
     pub fn is_autocommit(&self) -> bool {
-        let Some(api) = &self.slot.api.statements else { return true };
         // SAFETY: an open connection, which this thread has locked.
-        unsafe { api.is_autocommit(self.as_ptr()) }
+        unsafe { (self.slot.api.get_autocommit)(self.as_ptr()) != 0 }
     }
 
     /// Whether a SELECT that runs on the connection calls a function in its text, as far as that

@@ -81,16 +81,6 @@ routines! {
 }
 
 impl StatementApi {
-    /// Whether a connection is in no transaction of the program's.
-    ///
-    /// # Safety
-    ///
-    /// The connection is open, and this thread has it locked.
-    pub(crate) unsafe fn is_autocommit(&self, db: *mut Connection) -> bool {
-        // SAFETY: an open connection.
-        unsafe { (self.get_autocommit)(db) != 0 }
-    }
-
     /// Shows every statement of a connection whose program is under way.
     ///
     /// # Safety

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use dash_ffi::{
     BusyHandler, Code, Error, File, FileControl, Handled, HostVfs, KeptConnection, LockLevel,
-    OpenFlags, Opened, PagePointer, Result, ShmLock, ShmMapping, SyncFlags, Window,
+    OpenFlags, Opened, Result, ShmLock, SyncFlags, Window,
 };
 use dash_storage::real;
 
@@ -198,28 +198,27 @@ impl MainFile {
     }
 }
 
+impl MainFile {
+    /// The database, in the process that has it.
+    fn checked(&mut self) -> Result<&mut dyn Database> {
+        self.check_process()?;
+        Ok(&mut *self.database)
+    }
+}
+
 /// The slots of a call.
 fn mask(slot: usize, count: usize) -> u16 {
     (slot..slot.saturating_add(count).min(16)).fold(0, |mask, slot| mask | 1 << slot)
 }
 
 impl File for MainFile {
-    delegate!([database] sector_size device_characteristics);
+    delegate!([checked()?] write truncate check_reserved_lock shm_map fetch);
+    delegate!([database] sector_size device_characteristics shm_barrier unfetch);
 
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         self.check_process()?;
         self.caller.note();
         self.database.read(buffer, offset)
-    }
-
-    fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
-        self.check_process()?;
-        self.database.write(data, offset)
-    }
-
-    fn truncate(&mut self, size: u64) -> Result<()> {
-        self.check_process()?;
-        self.database.truncate(size)
     }
 
     fn sync(&mut self, flags: SyncFlags) -> Result<()> {
@@ -265,11 +264,6 @@ impl File for MainFile {
         if level == LockLevel::None && self.database.is_left() { self.follow() } else { Ok(()) }
     }
 
-    fn check_reserved_lock(&mut self) -> Result<bool> {
-        self.check_process()?;
-        self.database.check_reserved_lock()
-    }
-
     fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
         // SQLite asks before it checkpoints and closes: what the child only closes does neither.
         if matches!(control, FileControl::HasMoved(_)) && self.is_inherited() {
@@ -294,11 +288,6 @@ impl File for MainFile {
 
     fn has_shared_memory(&self) -> bool {
         self.database.has_shared_memory()
-    }
-
-    fn shm_map(&mut self, region: usize, size: usize, extend: bool) -> Result<ShmMapping> {
-        self.check_process()?;
-        self.database.shm_map(region, size, extend)
     }
 
     fn shm_lock(&mut self, slot: usize, count: usize, lock: ShmLock) -> Result<()> {
@@ -342,10 +331,6 @@ impl File for MainFile {
         Ok(())
     }
 
-    fn shm_barrier(&mut self) {
-        self.database.shm_barrier();
-    }
-
     fn shm_unmap(&mut self, delete: bool) -> Result<()> {
         // SQLite asks whether it is alone before it closes.
         self.refused.is_over(Wanted::Alone);
@@ -354,15 +339,6 @@ impl File for MainFile {
             return Ok(());
         }
         self.database.shm_unmap(delete)
-    }
-
-    fn fetch(&mut self, offset: u64, amount: usize) -> Result<Option<PagePointer>> {
-        self.check_process()?;
-        self.database.fetch(offset, amount)
-    }
-
-    fn unfetch(&mut self, offset: u64, page: Option<PagePointer>) -> Result<()> {
-        self.database.unfetch(offset, page)
     }
 
     fn window(&self) -> Option<Arc<Window>> {

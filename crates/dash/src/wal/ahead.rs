@@ -7,13 +7,14 @@
 //! transactions that always meet go one after the other, and others go side by side.
 //!
 //! Nobody has to wait long for one that thinks, or only reads: WRITER is given up by itself after a
-//! while ([`super::reservations`]), and then the transaction is one like any other. One that has
-//! only read ends it for the connection. A thread that has several connections does not wait for
+//! moment ([`LEASE`]), and the transaction is one like any other then. A connection whose
+//! transactions take longer would keep others out for nothing, so it tries that seldom. One that
+//! has only read ends it. A thread that has several connections does not wait for
 //! itself ([`let_own_thread_pass`]).
 
 use std::cell::RefCell;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dash_ffi::HostVfs;
 
@@ -28,8 +29,14 @@ const MORE: u32 = 4;
 /// After so many transactions without a refusal the next one is the first.
 const CALM: u32 = 64;
 
+/// For how long it is theirs while they read.
+const LEASE: Duration = Duration::from_millis(10);
+
+/// So many refusals are left alone after one that took longer.
+const SKIPS: u32 = 32;
+
 /// For how long WRITER is waited for before a transaction begins without it.
-const PATIENCE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// What a connection remembers of its refusals.
 #[derive(Debug, Default)]
@@ -40,6 +47,8 @@ pub struct Ahead {
     span: u32,
     /// Transactions since that began without.
     calm: u32,
+    /// Refusals that are left alone, as one took too long.
+    skips: u32,
     /// It was taken for the transaction that begins.
     holds: bool,
     /// SQLite begins to read again: others have committed while WRITER was waited for.
@@ -49,17 +58,24 @@ pub struct Ahead {
 impl Ahead {
     /// A transaction was refused.
     pub fn refused(&mut self) {
+        (self.holds, self.again) = (false, false);
+        if let Some(skips) = self.skips.checked_sub(1) {
+            self.skips = skips;
+            return;
+        }
         let goes_on = self.span > 0 && self.calm < CALM;
         self.span = if goes_on { (MORE * self.span).min(MOST) } else { 1 };
-        *self = Self { left: self.span, span: self.span, ..Self::default() };
+        (self.left, self.calm) = (self.span, 0);
     }
 
-    /// A transaction writes.
-    pub fn writes(&mut self) {
+    /// A transaction is about to write. `held`: WRITER is still there that was taken for it; `got`:
+    /// it has it.
+    pub fn asks(&mut self, held: bool, got: bool) {
         self.again = false;
         match std::mem::take(&mut self.holds) {
-            true => self.left = self.left.saturating_sub(1),
-            false => self.calm = self.calm.saturating_add(1),
+            true if held => self.left = self.left.saturating_sub(1),
+            true => *self = Self { skips: SKIPS, ..Self::default() },
+            false => self.calm = self.calm.saturating_add(got.into()),
         }
     }
 
@@ -67,7 +83,7 @@ impl Ahead {
     pub fn stops_reading(&mut self) -> bool {
         let is_done = !std::mem::take(&mut self.again);
         if is_done && std::mem::take(&mut self.holds) {
-            *self = Self::default();
+            (self.left, self.span) = (0, 0);
         }
         is_done
     }
@@ -96,7 +112,7 @@ impl Ahead {
         let mut state = link.state();
         let kept = state.kept.clone();
         // Where it reads another database, its lock may be what somebody waits for.
-        let begins = kept.and_then(|kept| kept.visit(|it| it.has_begun() && !it.is_reading()));
+        let begins = kept.and_then(|kept| kept.visit(|it| !it.is_autocommit() && !it.is_reading()));
         let sum = |state: &mut State| state.engine().ok().and_then(|engine| engine.header_sum());
         let before = sum(&mut state);
         drop(state);
@@ -108,7 +124,9 @@ impl Ahead {
         self.holds = writer::wait_for(Arc::clone(link) as Arc<_>, PATIENCE, sleep);
         if self.holds {
             let _ = LAST.try_with(|last| last.replace(Arc::downgrade(link)));
-            self.again = before != sum(&mut link.state());
+            let mut state = link.state();
+            state.reserved = state.reserved.map(|_| Instant::now() + LEASE);
+            self.again = before != sum(&mut state);
         } else {
             // Somebody writes for long, or waits for this thread.
             self.left = 0;
@@ -131,7 +149,7 @@ mod tests {
         let mut count = 0;
         while begins(ahead) {
             count += 1;
-            ahead.writes();
+            ahead.asks(true, true);
             assert!(ahead.stops_reading());
         }
         count
@@ -146,10 +164,25 @@ mod tests {
             assert_eq!(run(&mut ahead), expected);
         }
         for _ in 0..CALM {
-            ahead.writes();
+            ahead.asks(false, true);
         }
         ahead.refused();
         assert_eq!(run(&mut ahead), 1);
+    }
+
+    #[test]
+    fn one_that_takes_long_is_seldom_tried_again() {
+        let mut ahead = Ahead::default();
+        for expected in [1, 1 + SKIPS, 1 + SKIPS] {
+            let mut refusals = 0;
+            while !begins(&mut ahead) {
+                ahead.refused();
+                refusals += 1;
+            }
+            assert_eq!(refusals, expected);
+            ahead.asks(false, true);
+        }
+        assert!(!begins(&mut ahead));
     }
 
     #[test]

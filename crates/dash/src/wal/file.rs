@@ -136,12 +136,11 @@ impl WalFile {
                 taken = state.call(lock);
             }
         }
-        state.reserved = None;
+        self.ahead.asks(state.reserved.take().is_some(), taken.is_ok());
         let taken = taken.and_then(|()| state.upgrade_if_reading());
         match taken {
             Ok(is_upgraded) => {
                 self.failed = false;
-                self.ahead.writes();
                 self.link.begins_to_write(&state);
                 // SQLite does not find an upgraded one's snapshot old.
                 self.idle = (!is_upgraded).then(Instant::now);

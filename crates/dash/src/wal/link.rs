@@ -67,6 +67,9 @@ impl Deref for Link {
     }
 }
 
+/// For how long WRITER is held for SQLite: longer than a thread waits for a core on a busy machine.
+const LEASE: Duration = Duration::from_millis(100);
+
 /// See [`Link`].
 #[derive(Default)]
 pub struct State {
@@ -74,7 +77,7 @@ pub struct State {
     pub(super) connection: Option<Connection<Real>>,
     /// SQLite's own connection, to be asked about its other databases.
     pub kept: Option<KeptConnection>,
-    /// Since when WRITER has been held for SQLite, which has not come for it yet.
+    /// Until when WRITER is held for SQLite, which has not come for it yet.
     pub reserved: Option<Instant>,
     /// Whether the connection has `-wal` open.
     pub has_log: bool,
@@ -250,9 +253,9 @@ impl Link {
 }
 
 impl Reserves for Link {
-    fn give_up_after(&self, lease: Duration) -> bool {
+    fn give_up_if_due(&self) -> bool {
         let mut state = self.state();
-        if state.reserved.is_some_and(|since| since.elapsed() >= lease) {
+        if state.reserved.is_some_and(|until| until <= Instant::now()) {
             state.give_up();
         }
         let held = state.reserved.is_some();
@@ -273,7 +276,7 @@ impl Reserve for Link {
         let mut state = self.state();
         let reserved = state.call(Connection::try_writer).unwrap_or(false);
         if reserved {
-            state.reserved = Some(Instant::now());
+            state.reserved = Some(Instant::now() + LEASE);
         }
         reserved
     }

@@ -1,9 +1,9 @@
 //! Locks that a sleep has taken for SQLite, and SQLite does not come for.
 //!
 //! What was taken for a sleep of SQLite's busy handler may be a program's own (`sqlite3_sleep`,
-//! where dash is the default VFS), which then does something else. So a thread gives up what nobody
-//! has come for in [`LEASE`]. A connection that comes for it, or makes another call, settles it
-//! before.
+//! where dash is the default VFS), which then does something else; and a transaction that took one
+//! before it reads may take its time. So a thread gives up what nobody has come for. A connection
+//! that comes for it, or makes another call, settles it before.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -13,12 +13,12 @@ use dash_storage::real::{self, PerProcess, without_fork};
 
 /// What may hold such a lock.
 pub trait Reserves: Send + Sync {
-    /// Gives up a lock that it has held for so long; whether it holds one still.
-    fn give_up_after(&self, lease: Duration) -> bool;
+    /// Gives up a lock whose time is over; whether it holds one still.
+    fn give_up_if_due(&self) -> bool;
 }
 
-/// For how long a lock is held for SQLite: longer than a thread waits for a core on a busy machine.
-const LEASE: Duration = Duration::from_millis(100);
+/// How often the thread looks.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// How long the thread waits for work: a process ends with its last thread.
 const IDLE: Duration = Duration::from_secs(1);
@@ -80,11 +80,11 @@ fn watch_all() {
             return;
         }
         drop(list);
-        std::thread::sleep(LEASE);
+        std::thread::sleep(PAUSE);
         let links = std::mem::take(&mut *watch.links());
         // A forked child must not find a link in the hands of this thread.
         let is_held = |link: &Weak<dyn Reserves>| {
-            without_fork(|| link.upgrade().is_some_and(|link| link.give_up_after(LEASE)))
+            without_fork(|| link.upgrade().is_some_and(|link| link.give_up_if_due()))
         };
         let kept: Vec<_> = links.into_iter().filter(is_held).collect();
         watch.links().extend(kept);
