@@ -131,3 +131,21 @@ pub(crate) fn while_it_has_the_database_for_itself() {
     drop(stock);
     tale.survives_all();
 }
+
+/// Without the wal-index it begins `-wal` anew, and leaves `-shm` as those had it who were killed
+/// (WAL-56).
+#[test]
+pub(crate) fn and_begins_anew_beside_an_index_of_before() {
+    for copies in ["RESTART", "TRUNCATE"] {
+        let (tale, db) = Tale::begun();
+        db.put();
+        db.ok("PRAGMA rests");
+        db.kill();
+        let stock = Stock::open_in(tale.machine.process()).unwrap();
+        tale.put_stock(&stock).unwrap();
+        checkpoint(&stock, copies);
+        tale.put_stock(&stock).unwrap();
+        tale.machine.kill(&stock.process);
+        assert_eq!(tale.open().content(), tale.tried(), "{copies}");
+    }
+}

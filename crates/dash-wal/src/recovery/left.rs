@@ -115,10 +115,9 @@ impl<S: Storage> Look<'_, S> {
             return Ok(true);
         }
         if header.salts != salts {
-            // It is begun anew, or deleted, where all of it is in the database; or made of the log,
-            // because a person says so (`anew`).
-            let is_made = header.salts == [salts[0].wrapping_add(1), salts[1]];
-            let lacks = is_before(header.salts, salts) || self.has_uncopied() && !is_made;
+            // It is deleted where all of it is in the database; one that was begun anew follows.
+            let is_strange = self.has_uncopied() && !is_before(salts, header.salts);
+            let lacks = is_before(header.salts, salts) || is_strange;
             return Ok(!lacks || broken(Mutation::LeftStrangeTaken));
         }
         let prefix = valid_prefix(wal, &header, Prefix::before_all(&header), name)?;

@@ -109,7 +109,7 @@ impl<S: Storage> Look<'_, S> {
         Error::CantOpen(format!(
             "{wal} lacks commits that were in it when {db} was last used: it was cut, or replaced by an older one; put the \
              right {wal} back, or let `sqlite-dash recover {db} --discard` take {db} as it is, without {wal} and a log: that may \
-             mix two states"
+             mix two states. Where stock SQLite went on in locking_mode=EXCLUSIVE, open and close it there once"
         ))
     }
 
