@@ -9,8 +9,8 @@
 //! Nobody has to wait long for one that thinks, or only reads: WRITER is given up by itself after a
 //! moment ([`LEASE`]), and the transaction is one like any other then. A connection whose
 //! transactions take longer would keep others out for nothing, so it tries that seldom. One that
-//! has only read ends it. A thread that has several connections does not wait for
-//! itself ([`let_own_thread_pass`]).
+//! has only read ends it, and one of a thread's connections gives way to another
+//! ([`let_own_thread_pass`]).
 
 use std::cell::RefCell;
 use std::sync::{Arc, Weak};
