@@ -66,11 +66,11 @@ pub fn extend<F: File>(file: &F, from: u64, len: u64, name: &str) -> Result<()> 
 
 /// Writes zeros from `from` to `len`.
 pub fn write_zeros<F: File>(file: &F, from: u64, len: u64, name: &str) -> Result<()> {
-    static ZEROS: [u8; PIECE] = [0; PIECE];
+    let zeros = zeros(len.saturating_sub(from).min(PIECE as u64))?;
     let mut at = from;
     while at < len {
         let part = part_of(len - at).min(PIECE);
-        file.write_at(&ZEROS[..part], at).during(Operation::Write, name)?;
+        file.write_at(&zeros[..part], at).during(Operation::Write, name)?;
         at += part as u64;
     }
     Ok(())
